@@ -1,0 +1,143 @@
+#include "converter/convert.h"
+
+#include <algorithm>
+#include <cstdarg>
+
+#include "converter/file.h"
+#include "converter/marian.h"
+
+namespace dragoman {
+namespace {
+
+constexpr const char* kNoLicence = "unknown: ask the model's author before you use or pass on this model";
+constexpr size_t kMaxText = 1 << 20;
+
+// "key: value" lines.
+class Provenance {
+ public:
+  __attribute__((format(printf, 3, 4))) void line(const char* key, const char* format, ...) {
+    char value[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    text += std::string(key) + ": " + value + "\n";
+  }
+  std::string text;
+};
+
+const TensorReport* worst_tensor(const std::vector<TensorReport>& tensors) {
+  const auto worst = std::max_element(tensors.begin(), tensors.end(), [](const TensorReport& a, const TensorReport& b) {
+    return a.error.relative < b.error.relative;
+  });
+  return worst == tensors.end() ? nullptr : &*worst;
+}
+
+std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& packed, const SelfTestFigures& figures) {
+  const Origin& origin = checkpoint.origin;
+  const bool int8 = packed.arch.weights == Weights::kInt8;
+  Provenance p;
+  p.line("converter", "dragoman-convert %s", DRAGOMAN_VERSION);
+  p.line("source format", "%s", origin.format.c_str());
+  p.line("source name", "%s", origin.name.c_str());
+  p.line("source weights", "%s, %llu bytes, %s", origin.weights.c_str(),
+         static_cast<unsigned long long>(origin.weight_bytes), origin.storage.c_str());
+  p.line("source checksum", "%016llx", static_cast<unsigned long long>(origin.checksum));
+  p.line("quantization", "%s", int8 ? "int8, symmetric, one scale per output channel" : "none");
+  const TensorReport* worst = worst_tensor(packed.tensors);
+  if (int8 && worst) p.line("largest relative error", "%.3g (%s)", worst->error.relative, worst->name.c_str());
+  p.line("self-test", "%zu sentences, %zu ids", figures.sentences, figures.tokens);
+  p.line("largest logit difference to the double-precision reference", "%.3g", figures.logit_difference);
+  p.line("agreement with the reference", "%zu of %zu sentences, %zu of %zu ids", figures.agreeing_sentences,
+         figures.sentences, figures.agreeing_tokens, figures.tokens);
+  return p.text;
+}
+
+std::string licence_text(const std::string& folder, const ConvertOptions& options) {
+  std::string text = options.licence.empty() ? licence_of_folder(folder) : options.licence;
+  if (text.empty()) text = kNoLicence;
+  if (text.back() != '\n') text += '\n';
+  if (!options.attribution.empty()) text += "attribution: " + options.attribution + "\n";
+  return text;
+}
+
+// Text goes to terminals as it is: printable characters of UTF-8, tabs and line ends.
+Status check_text(const std::string& text, const char* what) {
+  const bool control = std::any_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == 127 || (byte < 32 && byte != '\n' && byte != '\r' && byte != '\t');
+  });
+  if (control) return fail("the %s is not plain text: it has control characters", what);
+  if (text.size() > kMaxText) return fail("the %s has %zu bytes: at most %zu can be kept", what, text.size(), kMaxText);
+  return Done{};
+}
+
+Status judge(const Architecture& arch, const SelfTestFigures& figures) {
+  if (arch.weights != Weights::kF32 || figures.logit_difference <= kMaxLogitDifference) return Done{};
+  return fail(
+      "the self-test failed: logits of the float32 model differ by %.3g from the double-precision reference (at "
+      "most %g is allowed), and %zu of %zu ids agree; nothing was written; please report this",
+      figures.logit_difference, kMaxLogitDifference, figures.agreeing_tokens, figures.tokens);
+}
+
+}  // namespace
+
+std::string licence_of_folder(const std::string& folder) {
+  for (const char* name : {"LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING"}) {
+    const Result<SourceFile> file =
+        file_exists(folder + "/" + name) ? SourceFile::open(folder + "/" + name) : Result<SourceFile>(fail("absent"));
+    if (file && file->bytes().size() <= kMaxText) return std::string(file->text());
+  }
+  // The head of a model card: lines between two "---".
+  if (!file_exists(folder + "/README.md")) return "";
+  const Result<SourceFile> readme = SourceFile::open(folder + "/README.md");
+  if (!readme || !readme->text().starts_with("---\n")) return "";
+  const std::string_view head = readme->text().substr(3, readme->text().find("\n---", 3) - 3);
+  constexpr std::string_view kKey = "\nlicense:";
+  const size_t at = head.find(kKey);
+  if (at == std::string_view::npos) return "";
+  std::string_view value = head.substr(at + kKey.size());
+  value = value.substr(0, value.find('\n'));
+  const size_t first = value.find_first_not_of(" \t\"'\r");
+  if (first == std::string_view::npos) return "";
+  value = value.substr(first, value.find_last_not_of(" \t\"'\r") + 1 - first);
+  return printable(value) + " (as the model card says)";
+}
+
+Result<ConvertReport> convert(const std::string& source, const std::string& out, const ConvertOptions& options) {
+  const std::string licence = licence_text(source, options);
+  if (const Status plain = check_text(licence, "licence or attribution"); !plain) return plain.error();
+  Result<OutputFile> file = OutputFile::create(out);  // first: who cannot write should know before waiting
+  if (!file) return file.error();
+
+  if (options.progress) options.progress("reading", 0);
+  const Result<Checkpoint> checkpoint = read_marian(source);
+  if (!checkpoint) return checkpoint.error();
+  PackedModel packed = pack_model(*checkpoint, options.weights, options.progress);
+
+  ConvertReport report;
+  report.arch = packed.arch;
+  report.licence = licence;
+  report.source_bytes = checkpoint->origin.weight_bytes;
+  Result<SelfTest> selftest = run_selftest(assemble(packed.sections).bytes(), *checkpoint, options.progress);
+  if (!selftest) return selftest.error();
+  report.selftest = selftest->figures;
+  if (const Status good = judge(packed.arch, report.selftest); !good) return good.error();
+  report.provenance = provenance_text(*checkpoint, packed, report.selftest);
+
+  // What is checked at every open lies together at the front; the tensors follow.
+  const auto tensors = std::find_if(packed.sections.begin(), packed.sections.end(),
+                                    [](const SectionData& s) { return s.kind == SectionKind::kTensor; });
+  SectionData front[] = {text_section("provenance", report.provenance),
+                         text_section("licence", report.licence),
+                         {"selftest", SectionKind::kSelfTest, Layout::kNone, 0, 0, std::move(selftest->section)}};
+  packed.sections.insert(tensors, std::make_move_iterator(std::begin(front)), std::make_move_iterator(std::end(front)));
+  FileImage image = assemble(packed.sections);
+  report.file_bytes = image.bytes().size();
+  report.tensors = std::move(packed.tensors);
+  if (const Status wrote = file->write(image.bytes(), options.progress); !wrote) return wrote.error();
+  if (const Status committed = file->commit(); !committed) return committed.error();
+  return report;
+}
+
+}  // namespace dragoman

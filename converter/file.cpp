@@ -1,0 +1,58 @@
+#include "converter/file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace dragoman {
+
+Result<SourceFile> SourceFile::open(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return fail("%s cannot be opened (%s)", path.c_str(), std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return fail("%s is not a regular file", path.c_str());
+  SourceFile file;
+  if (info.st_size > 0) {
+    const Result<MappedFile> mapped = map_file(path.c_str());
+    if (!mapped) return mapped.error();
+    file.mapped_ = *mapped;
+  }
+  if (const Status content = check_content(file.bytes(), path.c_str()); !content) return content.error();
+  return file;
+}
+
+Status check_content(std::span<const std::byte> bytes, const char* name) {
+  if (bytes.empty()) return fail("%s is empty: the download may have failed; fetch it again", name);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("version https://git-lfs"))
+    return fail("%s is a git-lfs pointer, not the file itself: run `git lfs pull` in its folder, or download it", name);
+  const size_t first = text.substr(0, 64).find_first_not_of(" \t\r\n");
+  const std::string_view head = first == std::string_view::npos ? std::string_view() : text.substr(first, 9);
+  const auto starts_with = [&](std::string_view tag) {
+    return head.size() >= tag.size() && strncasecmp(head.data(), tag.data(), tag.size()) == 0;
+  };
+  if (starts_with("<!doctype") || starts_with("<html"))
+    return fail("%s is a web page, not the file itself: download it again (a page of the site was saved instead)",
+                name);
+  return Done{};
+}
+
+bool file_exists(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+std::string printable(std::string_view name) {
+  std::string text(name.substr(0, 80));
+  for (char& c : text)
+    if (c < 32 || c > 126) c = '?';
+  if (name.size() > text.size()) text += "...";
+  return text;
+}
+
+}  // namespace dragoman

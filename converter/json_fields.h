@@ -1,0 +1,43 @@
+// Values of a JSON object, read with a sticky error: ask for everything, then look at error() once.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "runtime/result.h"
+
+namespace dragoman {
+
+// The whole file as a JSON object.
+Result<nlohmann::json> read_json(const std::string& path);
+
+class JsonFields {
+ public:
+  // `file` is the name used in messages. The object must outlive this.
+  JsonFields(const nlohmann::json& object, std::string file) : object_(object), file_(std::move(file)) {}
+
+  // Absent and null are the same.
+  bool has(const char* key) const;
+  const nlohmann::json& at(const char* key) const;  // null where absent
+
+  // With `otherwise`, a missing key is that value; without, it is an error.
+  uint32_t integer(const char* key, uint32_t low, uint32_t high, std::optional<uint32_t> otherwise = {});
+  bool boolean(const char* key, bool otherwise);
+  std::string text(const char* key);
+
+  // Keeps the first error only.
+  void refuse(const Error& error) {
+    if (!error_) error_ = error;
+  }
+  const std::optional<Error>& error() const { return error_; }
+  const char* file() const { return file_.c_str(); }
+
+ private:
+  const nlohmann::json& object_;
+  std::string file_;
+  std::optional<Error> error_;
+};
+
+}  // namespace dragoman

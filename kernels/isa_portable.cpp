@@ -1,0 +1,5 @@
+#include "kernels/table-inl.h"
+
+namespace dragoman {
+extern constinit const Kernels kPortable = table<Portable>();
+}

@@ -1,0 +1,187 @@
+// Vec16: sixteen floats on every instruction set (one AVX-512 register, two of AVX2, four of NEON or SSE), and the
+// loops that feed it. Reductions keep sixteen partial results and fold them in one fixed tree, so all tables give the
+// same bits (C6). Comparisons are ordered: a NaN is never less or greater.
+#pragma once
+
+#include <cfloat>
+#include <limits>
+
+#include "kernels/fma_double-inl.h"
+#include "kernels/isa.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+namespace dragoman {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class Isa>
+struct Vec16 {
+  static constexpr size_t kRegs = 16 / Isa::kLanes;
+  typename Isa::F reg[kRegs];
+
+  DRAGOMAN_INLINE Vec16() {}
+  DRAGOMAN_INLINE explicit Vec16(float x) {
+    for (auto& r : reg) r = Isa::set(x);
+  }
+
+  DRAGOMAN_INLINE friend Vec16 operator+(const Vec16& a, const Vec16& b) {
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return a.reg[i] + b.reg[i]; });
+  }
+  DRAGOMAN_INLINE friend Vec16 operator-(const Vec16& a, const Vec16& b) {
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return a.reg[i] - b.reg[i]; });
+  }
+  DRAGOMAN_INLINE friend Vec16 operator*(const Vec16& a, const Vec16& b) {
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return a.reg[i] * b.reg[i]; });
+  }
+  DRAGOMAN_INLINE friend Vec16 operator/(const Vec16& a, const Vec16& b) {
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return a.reg[i] / b.reg[i]; });
+  }
+  DRAGOMAN_INLINE friend Vec16 max(const Vec16& a, const Vec16& b) {  // a > b ? a : b
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::max(a.reg[i], b.reg[i]); });
+  }
+  DRAGOMAN_INLINE friend Vec16 min(const Vec16& a, const Vec16& b) {  // a < b ? a : b
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::min(a.reg[i], b.reg[i]); });
+  }
+  DRAGOMAN_INLINE friend Vec16 select_less(const Vec16& a, const Vec16& b, const Vec16& yes, const Vec16& no) {
+    return each([&](size_t i)
+                    DRAGOMAN_INLINE_LAMBDA { return Isa::select_less(a.reg[i], b.reg[i], yes.reg[i], no.reg[i]); });
+  }
+  DRAGOMAN_INLINE friend Vec16 pow2(const Vec16& t) {  // 2^n from t = n + 1.5 * 2^23
+    return each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::pow2(t.reg[i]); });
+  }
+
+  template <class Op>
+  DRAGOMAN_INLINE static Vec16 each(Op op) {
+    Vec16 r;
+    for (size_t i = 0; i < kRegs; ++i) r.reg[i] = op(i);
+    return r;
+  }
+};
+
+// Sixteen floats in the form that fma() takes. Chains of fma stay in it, so that emulation converts each weight once.
+template <class Isa>
+struct Wide16 {
+  static constexpr size_t kRegs = 16 / Isa::kLanes;
+  typename Isa::W reg[kRegs];
+
+  DRAGOMAN_INLINE Wide16() {}
+  DRAGOMAN_INLINE explicit Wide16(float x) {
+    for (auto& r : reg) r = Isa::set_wide(x);
+  }
+  DRAGOMAN_INLINE explicit Wide16(const Vec16<Isa>& v) {
+    for (size_t i = 0; i < kRegs; ++i) reg[i] = Isa::widen(v.reg[i]);
+  }
+  DRAGOMAN_INLINE Vec16<Isa> narrow() const {
+    return Vec16<Isa>::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::narrow(reg[i]); });
+  }
+};
+
+// acc <- fma(a, b, acc), rounded once.
+template <class Isa>
+DRAGOMAN_INLINE void fma_into(Wide16<Isa>& acc, const Wide16<Isa>& a, const Wide16<Isa>& b) {
+  if constexpr (Isa::kFma) {
+    for (size_t i = 0; i < Wide16<Isa>::kRegs; ++i) acc.reg[i] = Isa::fma(a.reg[i], b.reg[i], acc.reg[i]);
+  } else {
+    fma_double<Isa>(a.reg, b.reg, acc.reg);
+  }
+}
+
+// The emulation is a hundred instructions. Inlined at every use it made exp 1.7 times as fast, the portable object
+// twice as large, and a sanitized build of it take minutes.
+template <class Isa>
+[[gnu::noinline]] void fma_apart(const Vec16<Isa>& a, const Vec16<Isa>& b, const Vec16<Isa>& c, Vec16<Isa>& out) {
+  Wide16<Isa> acc(c);
+  fma_into(acc, Wide16<Isa>(a), Wide16<Isa>(b));
+  out = acc.narrow();
+}
+
+template <class Isa>
+DRAGOMAN_INLINE Vec16<Isa> fma(const Vec16<Isa>& a, const Vec16<Isa>& b, const Vec16<Isa>& c) {
+  Vec16<Isa> r;
+  if constexpr (Isa::kFma) {
+    for (size_t i = 0; i < Vec16<Isa>::kRegs; ++i) r.reg[i] = Isa::fma(a.reg[i], b.reg[i], c.reg[i]);
+  } else {
+    fma_apart(a, b, c, r);
+  }
+  return r;
+}
+
+template <class Isa>
+DRAGOMAN_INLINE Vec16<Isa> load(const float* p) {
+  return Vec16<Isa>::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::load(p + i * Isa::kLanes); });
+}
+template <class Isa>
+DRAGOMAN_INLINE void store(float* p, const Vec16<Isa>& v) {
+  for (size_t i = 0; i < Vec16<Isa>::kRegs; ++i) Isa::store(p + i * Isa::kLanes, v.reg[i]);
+}
+
+// The first n < 16 floats of p; the other lanes hold `fill`. Nothing past p[n - 1] is read or written.
+template <class Isa>
+DRAGOMAN_INLINE Vec16<Isa> load_part(const float* p, size_t n, float fill) {
+  float lanes[16];
+  for (size_t i = 0; i < 16; ++i) lanes[i] = fill;
+  std::memcpy(lanes, p, n * sizeof(float));
+  return load<Isa>(lanes);
+}
+template <class Isa>
+DRAGOMAN_INLINE void store_part(float* p, size_t n, const Vec16<Isa>& v) {
+  float lanes[16];
+  store(lanes, v);
+  std::memcpy(p, lanes, n * sizeof(float));
+}
+
+// use(v) for each sixteen of x (n); the lanes past n of the last one hold `fill`.
+template <class Isa, class Use>
+DRAGOMAN_INLINE void for_each(const float* x, size_t n, float fill, Use use) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) use(load<Isa>(x + i));
+  if (i < n) use(load_part<Isa>(x + i, n - i, fill));
+}
+
+// y[i] <- map(x[i], i) by sixteens; y may be x.
+template <class Isa, class Map>
+DRAGOMAN_INLINE void transform(const float* x, float* y, size_t n, float fill, Map map) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, map(load<Isa>(x + i)));
+  if (i < n) store_part(y + i, n - i, map(load_part<Isa>(x + i, n - i, fill)));
+}
+
+// The fixed tree: lane i with lane i + 8, then + 4, + 2, + 1.
+template <class Isa, class Op>
+DRAGOMAN_INLINE float fold16(const Vec16<Isa>& v, Op op) {
+  float lanes[16];
+  store(lanes, v);
+  for (size_t half = 8; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] = op(lanes[i], lanes[i + half]);
+  }
+  return lanes[0];
+}
+template <class Isa>
+DRAGOMAN_INLINE float fold16_add(const Vec16<Isa>& v) {
+  return fold16(v, [](float a, float b) DRAGOMAN_INLINE_LAMBDA { return a + b; });
+}
+template <class Isa>
+DRAGOMAN_INLINE float fold16_max(const Vec16<Isa>& v) {
+  return fold16(v, [](float a, float b) DRAGOMAN_INLINE_LAMBDA { return a > b ? a : b; });
+}
+
+// IEEE square root of one float, as the instruction: sqrtf() may be a call that sets errno.
+template <class Isa>
+DRAGOMAN_INLINE float sqrt1(float x) {
+#if defined(__SSE2__)
+  return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+#elif defined(__aarch64__)
+  __asm__("fsqrt %s0, %s1" : "=w"(x) : "w"(x));
+  return x;
+#elif defined(__arm__) && defined(__ARM_FP)
+  __asm__("vsqrt.f32 %0, %1" : "=t"(x) : "t"(x));
+  return x;
+#else
+  return __builtin_sqrtf(x);
+#endif
+}
+
+}  // namespace dragoman

@@ -1,0 +1,143 @@
+#include "runtime/decoder.h"
+
+#include <algorithm>
+
+namespace dragoman {
+
+KvPool::KvPool(Carver& carve, const Architecture& a, size_t blocks)
+    : free_count(blocks), block_count(blocks), least_free(blocks) {
+  memory = carve.array<float>(blocks * block_floats(a));
+  free = carve.array<float*>(blocks);
+  if (free) {
+    for (size_t i = 0; i < blocks; ++i) free[i] = memory + (blocks - 1 - i) * block_floats(a);
+  }
+}
+
+void KvPool::take(size_t count, float** to) {
+  for (size_t i = 0; i < count; ++i) to[i] = free[--free_count];
+  least_free = std::min(least_free, free_count);
+}
+
+void KvPool::give_back(size_t count, float** from) {
+  for (size_t i = count; i > 0; --i) free[free_count++] = from[i - 1];
+}
+
+DecoderBuffers::DecoderBuffers(Carver& carve, const Architecture& a, size_t slots, size_t longest, size_t threads)
+    : layer(carve, a, slots, a.decoder_ffn, longest, threads) {
+  logits = carve.array<float>(slots * round_up(a.target_vocabulary, kPanel));
+  active = carve.array<Slot*>(slots);
+}
+
+namespace {
+
+// b.mix = softmax(Q K^T / sqrt(d_head)) V of every row, over the K/V its slot holds for this layer.
+template <class F>
+void attend(const Context& c, const float* q, size_t ldq, size_t rows, LayerBuffers& b, const F& key_values) {
+  const size_t d = c.model->arch.d_model, heads = c.model->arch.decoder_heads;
+  c.pool->run(rows, [&](size_t thread, size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      c.kernels->attention(q + row * ldq, ldq, 1, key_values(row), heads, d / heads, b.scores + thread * b.score_stride,
+                           b.mix + row * d);
+    }
+  });
+}
+
+// b.y = attention of each row over its own prefix, this position included.
+void self_attention(const Context& c, const DecoderLayer& w, size_t index, const float* x, size_t rows,
+                    DecoderBuffers& b) {
+  const Architecture& a = c.model->arch;
+  const size_t d = a.d_model, heads = a.decoder_heads, offset = KvPool::layer_offset(a, index);
+  LayerBuffers& l = b.layer;
+  affine(c, w.qkv, operand(c, x, rows, d, l), l.qkv);
+  for (size_t row = 0; row < rows; ++row) {
+    const Slot& slot = *b.active[row];
+    const float* k = l.qkv + row * 3 * d + d;
+    store_key_value(slot.self_blocks[slot.length / kBlock] + offset, slot.length % kBlock, k, k + d, heads, d / heads);
+  }
+  attend(c, l.qkv, 3 * d, rows, l, [&](size_t row) {
+    return KeyValues{b.active[row]->self_blocks, offset, b.active[row]->length + 1};
+  });
+  affine(c, w.out, operand(c, l.mix, rows, d, l), l.y);
+}
+
+// b.y = attention of each row over the memory of its source.
+void cross_attention(const Context& c, const DecoderLayer& w, size_t index, const float* x, size_t rows,
+                     DecoderBuffers& b) {
+  const Architecture& a = c.model->arch;
+  const size_t d = a.d_model, offset = KvPool::layer_offset(a, index);
+  LayerBuffers& l = b.layer;
+  affine(c, w.cross_q, operand(c, x, rows, d, l), l.qkv);
+  attend(c, l.qkv, d, rows, l, [&](size_t row) {
+    return KeyValues{b.active[row]->memory_blocks, offset, b.active[row]->memory_length};
+  });
+  affine(c, w.cross_out, operand(c, l.mix, rows, d, l), l.y);
+}
+
+// x <- LayerNorm(x + SelfAttention(x)), x <- LayerNorm(x + CrossAttention(x)), x <- LayerNorm(x + FFN(x))
+void post_norm_layer(const Context& c, const DecoderLayer& w, size_t index, size_t rows, DecoderBuffers& b) {
+  float* x = b.layer.x;
+  self_attention(c, w, index, x, rows, b);
+  add(c, x, b.layer.y, rows);
+  layer_norm(c, w.self_norm, x, rows, x);
+
+  cross_attention(c, w, index, x, rows, b);
+  add(c, x, b.layer.y, rows);
+  layer_norm(c, w.cross_norm, x, rows, x);
+
+  feed_forward(c, w.ffn_in, w.ffn_out, x, rows, b.layer);
+  add(c, x, b.layer.y, rows);
+  layer_norm(c, w.ffn_norm, x, rows, x);
+}
+
+// x <- x + SelfAttention(LayerNorm(x)), and so on.
+void pre_norm_layer(const Context& c, const DecoderLayer& w, size_t index, size_t rows, DecoderBuffers& b) {
+  float *x = b.layer.x, *normed = b.layer.normed;
+  layer_norm(c, w.self_norm, x, rows, normed);
+  self_attention(c, w, index, normed, rows, b);
+  add(c, x, b.layer.y, rows);
+
+  layer_norm(c, w.cross_norm, x, rows, normed);
+  cross_attention(c, w, index, normed, rows, b);
+  add(c, x, b.layer.y, rows);
+
+  layer_norm(c, w.ffn_norm, x, rows, normed);
+  feed_forward(c, w.ffn_in, w.ffn_out, normed, rows, b.layer);
+  add(c, x, b.layer.y, rows);
+}
+
+}  // namespace
+
+void enter(const Context& c, const Operand& memory, const MemoryRows* sentences, size_t count, float* kv) {
+  const Architecture& a = c.model->arch;
+  const size_t d = a.d_model, heads = a.decoder_heads;
+  for (uint32_t i = 0; i < a.decoder_layers; ++i) {
+    affine(c, c.model->decoder[i].cross_kv, memory, kv);
+    const size_t offset = KvPool::layer_offset(a, i);
+    c.pool->run(count, [&](size_t, size_t begin, size_t end) {
+      for (size_t s = begin; s < end; ++s) {
+        const Slot& slot = *sentences[s].slot;
+        for (size_t t = 0; t < slot.memory_length; ++t) {
+          const float* k = kv + (sentences[s].first_row + t) * 2 * d;
+          store_key_value(slot.memory_blocks[t / kBlock] + offset, t % kBlock, k, k + d, heads, d / heads);
+        }
+      }
+    });
+  }
+}
+
+void decode_step(const Context& c, DecoderBuffers& b, size_t count) {
+  const Model& model = *c.model;
+  const size_t d = model.arch.d_model;
+  float* x = b.layer.x;
+  for (size_t row = 0; row < count; ++row) {
+    const Slot& slot = *b.active[row];
+    embed(c, model.target_embedding, slot.last_id, model.decoder_positions + slot.length * d, x + row * d);
+  }
+  if (model.has(kDecoderEmbeddingNorm)) layer_norm(c, model.decoder_embedding_norm, x, count, x);
+  const auto layer = model.arch.norm == NormPosition::kPost ? post_norm_layer : pre_norm_layer;
+  for (uint32_t i = 0; i < model.arch.decoder_layers; ++i) layer(c, model.decoder[i], i, count, b);
+  if (model.has(kDecoderFinalNorm)) layer_norm(c, model.decoder_norm, x, count, x);
+  affine(c, model.output, operand(c, x, count, d, b.layer), b.logits);
+}
+
+}  // namespace dragoman

@@ -1,0 +1,101 @@
+#include "runtime/encoder.h"
+
+#include <algorithm>
+
+namespace dragoman {
+
+EncoderBuffers::EncoderBuffers(Carver& carve, const Architecture& a, size_t rows, size_t sentence_count,
+                               size_t longest, size_t threads)
+    : layer(carve, a, rows, a.encoder_ffn, longest, threads), max_rows(rows) {
+  const size_t block_count = rows / kBlock + sentence_count;  // each sentence may leave one block partly empty
+  const size_t block_floats = 2 * kBlock * a.d_model;
+  kv = carve.array<float>(block_count * block_floats);
+  blocks = carve.array<float*>(block_count);
+  sentences = carve.array<EncoderSentence>(sentence_count);
+  if (blocks) {
+    for (size_t i = 0; i < block_count; ++i) blocks[i] = kv + i * block_floats;
+  }
+}
+
+namespace {
+
+// f(sentence, first row, last row + 1) for the part of every sentence that lies in rows [begin, end).
+template <class F>
+void for_each_sentence(const EncoderBuffers& b, size_t count, size_t begin, size_t end, const F& f) {
+  for (size_t s = 0; s < count; ++s) {
+    const EncoderSentence& sentence = b.sentences[s];
+    const size_t from = std::max(begin, sentence.begin);
+    const size_t to = std::min(end, sentence.begin + sentence.ids.size());
+    if (from < to) f(sentence, from, to);
+  }
+}
+
+// b.layer.y = Wo softmax(Q K^T / sqrt(d_head)) V + bo, sentence by sentence, where Q, K, V project x (T, D).
+void self_attention(const Context& c, const EncoderLayer& w, const float* x, size_t rows, size_t count,
+                    EncoderBuffers& b) {
+  const size_t d = c.model->arch.d_model, heads = c.model->arch.encoder_heads;
+  LayerBuffers& l = b.layer;
+  affine(c, w.qkv, operand(c, x, rows, d, l), l.qkv);
+  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+    for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
+      for (size_t row = from; row < to; ++row) {
+        const size_t position = row - s.begin;
+        const float* k = l.qkv + row * 3 * d + d;
+        store_key_value(b.blocks[s.first_block + position / kBlock], position % kBlock, k, k + d, heads, d / heads);
+      }
+    });
+  });
+  c.pool->run(rows, [&](size_t thread, size_t begin, size_t end) {
+    for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
+      const KeyValues kv{b.blocks + s.first_block, 0, s.ids.size()};
+      c.kernels->attention(l.qkv + from * 3 * d, 3 * d, to - from, kv, heads, d / heads,
+                           l.scores + thread * l.score_stride, l.mix + from * d);
+    });
+  });
+  affine(c, w.out, operand(c, l.mix, rows, d, l), l.y);
+}
+
+// x <- LayerNorm(x + Attention(x));  x <- LayerNorm(x + FFN(x))     (Vaswani et al. 2017, 3.1)
+void post_norm_layer(const Context& c, const EncoderLayer& w, size_t rows, size_t count, EncoderBuffers& b) {
+  float* x = b.layer.x;
+  self_attention(c, w, x, rows, count, b);
+  add(c, x, b.layer.y, rows);
+  layer_norm(c, w.self_norm, x, rows, x);
+
+  feed_forward(c, w.ffn_in, w.ffn_out, x, rows, b.layer);
+  add(c, x, b.layer.y, rows);
+  layer_norm(c, w.ffn_norm, x, rows, x);
+}
+
+// x <- x + Attention(LayerNorm(x));  x <- x + FFN(LayerNorm(x))
+void pre_norm_layer(const Context& c, const EncoderLayer& w, size_t rows, size_t count, EncoderBuffers& b) {
+  float* x = b.layer.x;
+  layer_norm(c, w.self_norm, x, rows, b.layer.normed);
+  self_attention(c, w, b.layer.normed, rows, count, b);
+  add(c, x, b.layer.y, rows);
+
+  layer_norm(c, w.ffn_norm, x, rows, b.layer.normed);
+  feed_forward(c, w.ffn_in, w.ffn_out, b.layer.normed, rows, b.layer);
+  add(c, x, b.layer.y, rows);
+}
+
+}  // namespace
+
+void encode(const Context& c, EncoderBuffers& b, size_t count) {
+  const Model& model = *c.model;
+  const size_t d = model.arch.d_model;
+  const size_t rows = b.sentences[count - 1].begin + b.sentences[count - 1].ids.size();
+  float* x = b.layer.x;
+  for_each_sentence(b, count, 0, rows, [&](const EncoderSentence& s, size_t from, size_t to) {
+    for (size_t row = from; row < to; ++row) {
+      const size_t position = row - s.begin;
+      embed(c, model.source_embedding, s.ids[position], model.encoder_positions + position * d, x + row * d);
+    }
+  });
+  if (model.has(kEncoderEmbeddingNorm)) layer_norm(c, model.encoder_embedding_norm, x, rows, x);
+  const auto layer = model.arch.norm == NormPosition::kPost ? post_norm_layer : pre_norm_layer;
+  for (uint32_t i = 0; i < model.arch.encoder_layers; ++i) layer(c, model.encoder[i], rows, count, b);
+  if (model.has(kEncoderFinalNorm)) layer_norm(c, model.encoder_norm, x, rows, x);
+}
+
+}  // namespace dragoman

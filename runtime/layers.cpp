@@ -1,0 +1,97 @@
+#include "runtime/layers.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dragoman {
+
+LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t rows, size_t ffn, size_t longest,
+                           size_t threads) {
+  const uint64_t d = a.d_model;
+  x = carve.array<float>(rows * d);
+  normed = carve.array<float>(a.norm == NormPosition::kPre ? rows * d : 0);
+  qkv = carve.array<float>(rows * 3 * d);
+  mix = carve.array<float>(rows * d);
+  y = carve.array<float>(rows * d);
+  hidden = carve.array<float>(rows * ffn);
+  q = carve.array<int8_t>(a.weights == Weights::kInt8 ? rows * std::max<uint64_t>(d, ffn) : 0);
+  scale = carve.array<float>(rows);
+  score_stride = round_up(longest, kBlock);
+  scores = carve.array<float>(threads * score_stride);
+}
+
+Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b) {
+  if (c.model->arch.weights == Weights::kF32) return {x, nullptr, nullptr, rows};
+  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+    c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.scale + begin);
+  });
+  return {x, b.q, b.scale, rows};
+}
+
+void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
+  const size_t n = w.outputs();
+  c.pool->run(w.panels(), [&](size_t, size_t begin, size_t end) {
+    if (x.q) {
+      c.kernels->gemm_s8(x.q, x.scale, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
+    } else {
+      c.kernels->gemm_f32(x.x, x.rows, slice(w.f32, begin, end), y + begin * kPanel, n);
+    }
+  });
+}
+
+void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y) {
+  const size_t d = c.model->arch.d_model;
+  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+    c.kernels->layer_norm(x + begin * d, w.gamma, w.beta, c.model->arch.layer_norm_epsilon, end - begin, d,
+                          y + begin * d);
+  });
+}
+
+void add(const Context& c, float* x, const float* y, size_t rows) {
+  c.kernels->add(x, y, rows * c.model->arch.d_model);
+}
+
+namespace {
+
+void activate(const Context& c, float* x, size_t n) {
+  switch (c.model->arch.activation) {
+    case Activation::kRelu:
+      return c.kernels->relu(x, n);
+    case Activation::kSilu:
+      return c.kernels->silu(x, n);
+    case Activation::kGelu:
+      return c.kernels->gelu(x, n);
+    case Activation::kGeluTanh:
+      return c.kernels->gelu_tanh(x, n);
+  }
+}
+
+}  // namespace
+
+void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows,
+                  LayerBuffers& b) {
+  const size_t f = in.outputs();
+  affine(c, in, operand(c, x, rows, c.model->arch.d_model, b), b.hidden);
+  c.pool->run(rows, [&](size_t, size_t begin, size_t end) { activate(c, b.hidden + begin * f, (end - begin) * f); });
+  affine(c, out, operand(c, b.hidden, rows, f, b), b.y);
+}
+
+void embed(const Context& c, const Linear& table, int32_t id, const float* position, float* x) {
+  const float scale = c.model->arch.embedding_scale;
+  if (c.model->arch.weights == Weights::kInt8) {
+    c.kernels->embed_s8(table.s8, static_cast<size_t>(id), scale, position, x);
+  } else {
+    c.kernels->embed_f32(table.f32, static_cast<size_t>(id), scale, position, x);
+  }
+}
+
+void store_key_value(float* block, size_t position, const float* k, const float* v, size_t heads, size_t d_head) {
+  const size_t d = heads * d_head;
+  for (size_t i = 0; i < d; ++i) block[i * kBlock + position] = k[i];
+  float* values = block + d * kBlock;
+  for (size_t h = 0; h < heads; ++h) {
+    std::memcpy(values + (h * kBlock + position) * d_head, v + h * d_head, d_head * sizeof(float));
+  }
+}
+
+}  // namespace dragoman

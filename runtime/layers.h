@@ -1,0 +1,66 @@
+// The sublayers of the paper, on rows of activations. Every function says its shapes: T rows (tokens of all sentences
+// end to end, or one per slot), D = d_model, F = the feed-forward width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "runtime/arena.h"
+#include "runtime/model.h"
+#include "runtime/pool.h"
+
+namespace dragoman {
+
+// What every sublayer needs to know.
+struct Context {
+  const Model* model = nullptr;
+  const Kernels* kernels = nullptr;
+  Pool* pool = nullptr;
+};
+
+// Buffers of one pass over up to `rows` rows, used by encoder and decoder alike.
+struct LayerBuffers {
+  float* x;       // (T, D)   the residual stream
+  float* normed;  // (T, D)   LayerNorm(x), pre-norm models only
+  float* qkv;     // (T, 3D)  projections
+  float* mix;     // (T, D)   attention output
+  float* y;       // (T, D)   sublayer output
+  float* hidden;  // (T, F)
+  int8_t* q;      // (T, max(D, F))  rows as int8
+  float* scale;   // (T)
+  float* scores;  // (threads, longest)  attention scratch
+
+  LayerBuffers() = default;
+  LayerBuffers(Carver& carve, const Architecture& a, size_t rows, size_t ffn, size_t longest, size_t threads);
+  size_t score_stride = 0;
+};
+
+// Rows ready for a product: quantised once when the weights are int8, however many matrices they meet.
+struct Operand {
+  const float* x = nullptr;
+  const int8_t* q = nullptr;
+  const float* scale = nullptr;
+  size_t rows = 0;
+};
+Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b);
+
+// y (T, outputs) = x W + b.
+void affine(const Context& c, const Linear& w, const Operand& x, float* y);
+
+// y = LayerNorm(x); in place when y == x.
+void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y);
+
+// x <- x + y, both (T, D).
+void add(const Context& c, float* x, const float* y, size_t rows);
+
+// b.y = W2 activation(W1 x + b1) + b2.
+void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows, LayerBuffers& b);
+
+// x (D) = embedding of id times sqrt(D) (or what the model says) plus position.
+void embed(const Context& c, const Linear& table, int32_t id, const float* position, float* x);
+
+// K and V of one row into lane `position` of its block: K as [D][16], V as [heads][16][d_head].
+void store_key_value(float* block, size_t position, const float* k, const float* v, size_t heads, size_t d_head);
+
+}  // namespace dragoman

@@ -1,0 +1,272 @@
+#include "runtime/translator.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "kernels/float_env.h"
+#include "runtime/text_split.h"
+
+namespace dragoman {
+namespace {
+
+double now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+size_t blocks_for(size_t positions) {
+  return (positions + kBlock - 1) / kBlock;
+}
+
+}  // namespace
+
+struct Translator::Call {
+  const Source& source;
+  const Sink& sink;
+  const Options& options;
+  const Probe& probe;
+};
+
+Result<Translator*> Translator::create(const Model& model, const Kernels& kernels, const Plan& plan, void* memory) {
+  if (reinterpret_cast<uintptr_t>(memory) % kAlignment) {
+    return fail("the translator's memory must start at a multiple of %zu bytes", kAlignment);
+  }
+  std::memset(memory, 0, plan.bytes);  // the first touch of every page happens here, not in a sentence
+  Carver carve(memory);
+  Translator* at = carve.array<Translator>(1);
+  Translator* translator = new (at) Translator(carve, model, kernels, plan);
+  const Status started = translator->pool_.start(plan.limits.threads);
+  if (!started) return started.error();
+  return translator;
+}
+
+void Translator::destroy() {
+  pool_.stop();
+}
+
+void Translator::translate(const Source& source, const Sink& sink, const Options& options, const Probe& probe) {
+  const FloatEnv env;
+  const Call call{source, sink, options, probe};
+  first_ = next_;
+  do {
+    drained_ = false;
+    admit(call);
+    if (active_count_ > 0) step(call);
+    deliver(call);
+  } while (!drained_ || active_count_ > 0 || oldest_ < next_);
+}
+
+// --- text to ids ---------------------------------------------------------------------------------------------------
+
+// Reads the next part into `part`; false when the source has nothing now.
+bool Translator::read_part(const Call& call, Part& part) {
+  Input input;
+  drained_ = !call.source.peek(call.source.user, input);
+  if (drained_) return false;
+  part.number = next_ - first_;
+  part.flags = 0;
+  part.score = 0;
+  part.source_count = part.target_count = 0;
+  part.finished = false;
+  part.loops.reset();
+  part.admitted = part.encoded = part.done = now();
+  if (input.text.data()) {
+    read_text(call, input, part);
+  } else {
+    read_ids(call, input, part);
+  }
+  if (line_is_split_ || !part.line_end) part.flags |= kSplit;
+  line_is_split_ = !part.line_end;
+  return true;
+}
+
+void Translator::read_ids(const Call& call, const Input& input, Part& part) {
+  const int32_t eos = static_cast<int32_t>(context_.model->arch.eos);
+  const bool has_eos = !input.ids.empty() && input.ids.back() == eos;
+  const auto ids = has_eos ? input.ids.first(input.ids.size() - 1) : input.ids;
+  const size_t take = std::min(ids.size(), part.source.size() - 1);
+  part.line_end = input.complete && take == ids.size();
+  for (size_t i = 0; i < take; ++i) {
+    const bool known = ids[i] >= 0 && static_cast<uint32_t>(ids[i]) < context_.model->arch.source_vocabulary;
+    part.source[i] = known ? ids[i] : static_cast<int32_t>(context_.model->arch.unk);
+    if (!known) part.flags |= kUnknown;
+  }
+  part.source_count = take;
+  if (take > 0) part.source[part.source_count++] = eos;
+  call.source.take(call.source.user, part.line_end ? input.ids.size() : take);
+}
+
+Encoded Translator::tokenize(std::string_view text, Part& part) {
+  return context_.model->source.encode(text, token_scratch_, part.source.first(part.source.size() - 1));
+}
+
+void Translator::read_text(const Call& call, const Input& input, Part& part) {
+  std::string_view text = input.text.substr(0, plan_.window_bytes);
+  const bool whole = input.complete && text.size() == input.text.size();
+  Encoded encoded;
+  size_t used = text.size();
+  if (whole) encoded = tokenize(text, part);
+  if (!whole || !encoded.fits) used = cut_text(text, part, encoded);
+  part.line_end = input.complete && used == input.text.size();
+  part.source_count = encoded.count;
+  if (encoded.count > 0) part.source[part.source_count++] = static_cast<int32_t>(context_.model->arch.eos);
+  if (encoded.unknown) part.flags |= kUnknown;
+  if (encoded.invalid_utf8) part.flags |= kInvalidUtf8;
+  call.source.take(call.source.user, used);
+}
+
+// The longest well-cut beginning of `text` whose ids fit. Each try is at most three quarters of the one before.
+size_t Translator::cut_text(std::string_view text, Part& part, Encoded& encoded) {
+  for (size_t limit = text.size();;) {
+    const size_t cut = best_cut(text, limit);
+    encoded = tokenize(text.substr(0, cut), part);
+    if (encoded.fits) return cut;
+    if (limit <= 4) {  // one character with more ids than the longest source
+      encoded = {.unknown = true};
+      return cut;
+    }
+    limit = std::min(limit, cut) * 3 / 4;
+  }
+}
+
+// --- into the slots ------------------------------------------------------------------------------------------------
+
+void Translator::admit(const Call& call) {
+  while (const size_t count = admit_batch(call)) encode_batch(call, count);
+}
+
+// Gives slots and K/V blocks to parts until a limit is reached; they are entering_[0, count).
+size_t Translator::admit_batch(const Call& call) {
+  size_t count = 0, rows = 0;
+  while (active_count_ + count < plan_.limits.slots && next_ - oldest_ < part_count_) {
+    Part& part = part_at(next_);
+    if (!waiting_ && !read_part(call, part)) break;
+    waiting_ = true;
+    if (part.source_count > 0) {
+      part.cap = length_cap(part.source_count, plan_.limits.target, context_.model->arch.positions);
+      const size_t source_blocks = blocks_for(part.source_count), target_blocks = blocks_for(part.cap);
+      if (source_blocks + target_blocks > kv_.free_count || rows + part.source_count > encoder_.max_rows) break;
+      kv_.take(source_blocks, part.slot.memory_blocks);
+      kv_.take(target_blocks, part.slot.self_blocks);
+      rows += part.source_count;
+      entering_[count++] = &part;
+    } else {
+      part.finished = true;
+    }
+    waiting_ = false;
+    ++next_;
+  }
+  return count;
+}
+
+void Translator::encode_batch(const Call& call, size_t count) {
+  const Architecture& a = context_.model->arch;
+  size_t rows = 0, blocks = 0;
+  for (size_t i = 0; i < count; ++i) {
+    Part& part = *entering_[i];
+    part.slot.memory_length = part.source_count;
+    part.slot.length = 0;
+    part.slot.last_id = static_cast<int32_t>(a.decoder_start);
+    encoder_.sentences[i] = {part.source.first(part.source_count), rows, blocks};
+    memory_rows_[i] = {&part.slot, rows};
+    rows += part.source_count;
+    blocks += blocks_for(part.source_count);
+  }
+  encode(context_, encoder_, count);
+  const Operand memory = operand(context_, encoder_.layer.x, rows, a.d_model, encoder_.layer);
+  enter(context_, memory, memory_rows_, count, encoder_.layer.qkv);
+  const double time = now();
+  for (size_t i = 0; i < count; ++i) {
+    Part& part = *entering_[i];
+    part.encoded = time;
+    active_[active_count_++] = &part;
+    if (call.probe.memory) {
+      const float* x = encoder_.layer.x + memory_rows_[i].first_row * a.d_model;
+      call.probe.memory(call.probe.user, part.number, x, part.source_count, a.d_model);
+    }
+  }
+}
+
+// --- one token for every slot --------------------------------------------------------------------------------------
+
+void Translator::step(const Call& call) {
+  const size_t vocabulary = context_.model->output.outputs();
+  for (size_t row = 0; row < active_count_; ++row) decoder_.active[row] = &active_[row]->slot;
+  decode_step(context_, decoder_, active_count_);
+  size_t left = 0;
+  for (size_t row = 0; row < active_count_; ++row) {
+    Part& part = *active_[row];
+    if (accept(call, part, decoder_.logits + row * vocabulary)) {
+      finish(part);
+    } else {
+      active_[left++] = &part;
+    }
+  }
+  active_count_ = left;
+}
+
+// Takes the best id of a row of logits; true when the part is finished.
+bool Translator::accept(const Call& call, Part& part, const float* logits) {
+  const Architecture& a = context_.model->arch;
+  if (call.probe.logits) call.probe.logits(call.probe.user, part.number, part.target_count, logits, a.target_vocabulary);
+  const ArgMax best = context_.kernels->argmax(logits, a.target_vocabulary);
+  const bool finite = best.index != ArgMax::kNone;
+  const int32_t id = static_cast<int32_t>(finite ? best.index : a.eos);
+  if (!finite) part.flags |= kNumeric;
+  if (call.options.scores && finite) {
+    part.score += static_cast<double>(best.value - context_.kernels->log_sum_exp(logits, a.target_vocabulary));
+  }
+  part.target[part.target_count++] = id;
+  part.slot.last_id = id;
+  ++part.slot.length;
+  if (call.options.token && !call.options.token(call.options.token_user, part.number, id)) {
+    part.flags |= kStopped;
+    return true;
+  }
+  if (id == static_cast<int32_t>(a.eos)) return true;
+  if (const size_t period = part.loops.push(part.target.first(part.target_count))) {
+    part.flags |= kLoop;
+    if (call.options.cut_loops) {
+      part.flags |= kLoopCut;
+      part.target_count -= (LoopDetector::kTimes - 1) * period;
+      return true;
+    }
+  }
+  if (part.target_count < part.cap) return false;
+  part.flags |= kLengthCap;
+  return true;
+}
+
+void Translator::finish(Part& part) {
+  kv_.give_back(blocks_for(part.cap), part.slot.self_blocks);
+  kv_.give_back(blocks_for(part.source_count), part.slot.memory_blocks);
+  part.finished = true;
+  part.done = now();
+}
+
+// --- ids to text ---------------------------------------------------------------------------------------------------
+
+void Translator::deliver(const Call& call) {
+  for (; oldest_ < next_ && part_at(oldest_).finished; ++oldest_) {
+    const Part& part = part_at(oldest_);
+    Output output;
+    output.ids = part.target.first(part.target_count);
+    output.source_ids = part.source.first(part.source_count);
+    const size_t bytes = context_.model->target.decode(output.ids, text_.first(text_.size() - 1));
+    text_[bytes] = 0;
+    output.text = {text_.data(), bytes};
+    output.flags = part.flags;
+    output.part = part.number;
+    output.line_end = part.line_end;
+    output.score = part.score;
+    output.encode_seconds = part.encoded - part.admitted;
+    output.decode_seconds = part.done - part.encoded;
+    call.sink.part(call.sink.user, output);
+  }
+}
+
+}  // namespace dragoman

@@ -1,0 +1,196 @@
+// What the converter does not understand it refuses by name. Each case changes one thing of a good folder.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "converter/convert.h"
+#include "tests/synthetic.h"
+
+namespace dragoman {
+namespace {
+
+using nlohmann::json;
+using test::SyntheticFolder;
+using test::SyntheticModel;
+
+struct Refusal {
+  const char* sentence;  // part of it
+  void (*change)(SyntheticFolder& folder);
+};
+
+// Each `change` runs before the folder is written.
+void check_refusals(std::initializer_list<Refusal> cases) {
+  for (const Refusal& refusal : cases) {
+    CAPTURE(refusal.sentence);
+    SyntheticFolder folder{SyntheticModel{}};
+    refusal.change(folder);
+    folder.write();
+    const Result<ConvertReport> report = convert(folder.path, folder.file("m.dgm"), {});
+    CHECK_FALSE(report);
+    CAPTURE(std::string(report.error().text));
+    CHECK(std::strstr(report.error().text, refusal.sentence) != nullptr);
+    CHECK_FALSE(std::filesystem::exists(folder.file("m.dgm")));
+    CHECK_FALSE(std::filesystem::exists(folder.file("m.dgm.tmp")));
+  }
+}
+
+TEST_CASE("settings of config.json that are not understood are refused by name") {
+  using F = SyntheticFolder;
+  check_refusals({
+      {"model_type is \"t5\"", [](F& f) { f.config["model_type"] = "t5"; }},
+      {"config.json lacks model_type", [](F& f) { f.config.erase("model_type"); }},
+      {"architectures is [\"MarianModel\"]", [](F& f) { f.config["architectures"] = {"MarianModel"}; }},
+      {"add_bias_logits is true", [](F& f) { f.config["add_bias_logits"] = true; }},
+      {"is_encoder_decoder is false", [](F& f) { f.config["is_encoder_decoder"] = false; }},
+      {"tie_encoder_decoder is true", [](F& f) { f.config["tie_encoder_decoder"] = true; }},
+      {"pruned_heads is {\"0\":[1]}",
+       [](F& f) {
+         f.config["pruned_heads"] = {{"0", {1}}};
+       }},
+      {"quantization_config is {\"bits\":4}",
+       [](F& f) {
+         f.config["quantization_config"] = {{"bits", 4}};
+       }},
+      {"activation_function \"tanh\"", [](F& f) { f.config["activation_function"] = "tanh"; }},
+      {"activation_function is 3", [](F& f) { f.config["activation_function"] = 3; }},
+      {"d_model is 40: the runtime needs a multiple of 16", [](F& f) { f.config["d_model"] = 40; }},
+      {"d_model is \"32\", but must be a whole number", [](F& f) { f.config["d_model"] = "32"; }},
+      {"d_model is -32", [](F& f) { f.config["d_model"] = -32; }},
+      {"d_model is 1000000", [](F& f) { f.config["d_model"] = 1000000; }},
+      {"lacks d_model", [](F& f) { f.config.erase("d_model"); }},
+      {"encoder_ffn_dim is 50", [](F& f) { f.config["encoder_ffn_dim"] = 50; }},
+      {"d_model 32 does not divide into encoder_attention_heads 3",
+       [](F& f) { f.config["encoder_attention_heads"] = 3; }},
+      {"decoder_attention_heads 8 gives heads of width 4", [](F& f) { f.config["decoder_attention_heads"] = 8; }},
+      {"encoder_layers is 65", [](F& f) { f.config["encoder_layers"] = 65; }},
+      {"encoder_layers is 0", [](F& f) { f.config["encoder_layers"] = 0; }},
+      {"max_position_embeddings is 1,", [](F& f) { f.config["max_position_embeddings"] = 1; }},
+      {"normalize_before is 1", [](F& f) { f.config["normalize_before"] = 1; }},
+      {"decoder_vocab_size 500 differ", [](F& f) { f.config["decoder_vocab_size"] = 500; }},
+  });
+}
+
+TEST_CASE("ids and search settings that contradict or are not understood are refused by name") {
+  using F = SyntheticFolder;
+  check_refusals({
+      {"config.json lacks eos_token_id",
+       [](F& f) { f.config.erase("eos_token_id"), f.generation.erase("eos_token_id"); }},
+      {"config.json lacks pad_token_id",
+       [](F& f) { f.config.erase("pad_token_id"), f.generation.erase("pad_token_id"); }},
+      {"lacks decoder_start_token_id", [](F& f) { f.config.erase("decoder_start_token_id"); }},
+      {"eos_token_id is 0, but generation_config.json says 2", [](F& f) { f.generation["eos_token_id"] = 2; }},
+      {"eos_token_id is [0,2]",
+       [](F& f) {
+         f.config["eos_token_id"] = f.generation["eos_token_id"] = {0, 2};
+       }},
+      {"pad_token_id is 400", [](F& f) { f.config["pad_token_id"] = f.generation["pad_token_id"] = 400; }},
+      {"bad_words_ids has [3,4]",
+       [](F& f) {
+         f.generation["bad_words_ids"] = {{399}, {3, 4}};
+       }},
+      {"bad_words_ids has [400]", [](F& f) { f.generation["bad_words_ids"] = json::array({json::array({400})}); }},
+      {"bad_words_ids has 5", [](F& f) { f.generation["bad_words_ids"] = 5; }},
+      {"no sentence could ever end", [](F& f) { f.generation["bad_words_ids"] = json::array({json::array({0})}); }},
+      {"bad_words_ids is [[1]], but", [](F& f) { f.config["bad_words_ids"] = json::array({json::array({1})}); }},
+      {"generation_config.json: repetition_penalty is 1.2", [](F& f) { f.generation["repetition_penalty"] = 1.2; }},
+      {"no_repeat_ngram_size is 3", [](F& f) { f.generation["no_repeat_ngram_size"] = 3; }},
+      {"config.json: min_length is 5", [](F& f) { f.config["min_length"] = 5; }},
+      {"forced_bos_token_id is 0", [](F& f) { f.generation["forced_bos_token_id"] = 0; }},
+      {"suppress_tokens is [1]", [](F& f) { f.generation["suppress_tokens"] = {1}; }},
+  });
+}
+
+TEST_CASE("tensors that are missing, misshapen, left over or damaged are refused by name") {
+  using F = SyntheticFolder;
+  check_refusals({
+      {"no tensor model.shared.weight", [](F& f) { f.tensors.erase("model.shared.weight"); }},
+      {"no tensor model.encoder.layers.0.fc1.bias", [](F& f) { f.tensors.erase("model.encoder.layers.0.fc1.bias"); }},
+      {"no tensor model.encoder.layers.1.self_attn.q_proj.weight", [](F& f) { f.config["encoder_layers"] = 2; }},
+      {"no tensor model.encoder.layernorm_embedding.weight", [](F& f) { f.config["normalize_embedding"] = true; }},
+      {"no tensor model.encoder.layer_norm.weight", [](F& f) { f.config["add_final_layer_norm"] = true; }},
+      {"no tensor lm_head.weight", [](F& f) { f.config["tie_word_embeddings"] = false; }},
+      {"no tensor model.encoder.embed_tokens.weight",
+       [](F& f) { f.config["share_encoder_decoder_embeddings"] = false; }},
+      {"no tensor model.encoder.embed_positions.weight", [](F& f) { f.config["static_position_embeddings"] = false; }},
+      {"fc1.weight has shape (48, 32), but config.json asks for (64, 32)",
+       [](F& f) { f.config["encoder_ffn_dim"] = 64; }},
+      {"final_logits_bias has shape (400), but config.json asks for (1, 400)",
+       [](F& f) { f.tensors["final_logits_bias"].shape = {400}; }},
+      {"a tensor model.decoder.layers.1.fc1.bias (48) that config.json does not account for",
+       [](F& f) { f.tensors["model.decoder.layers.1.fc1.bias"] = f.tensors["model.decoder.layers.0.fc1.bias"]; }},
+      {"shared.weight has values that are not finite", [](F& f) { f.tensors["model.shared.weight"].values[5] = NAN; }},
+      {"final_logits_bias has values that are not finite",
+       [](F& f) { f.tensors["final_logits_bias"].values[5] = INFINITY; }},
+      {"model.shared.weight and lm_head.weight differ",
+       [](F& f) {
+         f.tensors["lm_head.weight"] = f.tensors["model.shared.weight"];
+         f.tensors["lm_head.weight"].values[0] += 0.5f;
+       }},
+  });
+}
+
+TEST_CASE("vocabularies that do not fit are refused by name") {
+  using F = SyntheticFolder;
+  check_refusals({
+      {"vocab.json has no piece <unk>", [](F& f) { f.vocabulary["<unknown>"] = 1, f.vocabulary.erase("<unk>"); }},
+      {"vocab.json has no piece </s>", [](F& f) { f.vocabulary["<end>"] = 0, f.vocabulary.erase("</s>"); }},
+      {"vocab.json gives <pad> the id -1", [](F& f) { f.vocabulary["<nil>"] = 399, f.vocabulary.erase("<pad>"); }},
+      {"gives </s> the id 5, but config.json says eos_token_id is 0",
+       [](F& f) { f.vocabulary["</s>"] = 5, f.vocabulary["<end>"] = 0; }},
+      {"piece \"<more>\" has id 400, but config.json says vocab_size is 400",
+       [](F& f) { f.vocabulary["<more>"] = 400; }},
+      {"no piece for id 399 (1 of 400 ids lack one", [](F& f) { f.vocabulary.erase("<pad>"); }},
+      {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = "1"; }},
+      {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = {1}; }},
+      {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = -1; }},
+      {"target_vocab.json cannot be opened", [](F& f) { f.tokenizer_config["separate_vocabs"] = true; }},
+  });
+}
+
+TEST_CASE("folders that lack a file, or have something else in its place, are refused by name") {
+  const struct {
+    const char *file, *content, *sentence;  // content nullptr: removed
+  } cases[] = {
+      {"config.json", nullptr, "has no config.json"},
+      {"config.json", "{\"model_type\": ", "config.json is not a JSON object"},
+      {"config.json", "[]", "config.json is not a JSON object"},
+      {"generation_config.json", "{", "generation_config.json is not a JSON object"},
+      {"model.safetensors", nullptr, "has no model.safetensors"},
+      {"model.safetensors", "version https://git-lfs.github.com/spec/v1\n", "git-lfs pointer"},
+      {"model.safetensors", "", "is empty"},
+      {"source.spm", nullptr, "source.spm cannot be opened"},
+      {"target.spm", "<!doctype html>", "target.spm is a web page"},
+      {"source.spm", "not a SentencePiece model", "source.spm"},
+      {"vocab.json", nullptr, "vocab.json cannot be opened"},
+      {"vocab.json", "{\"a\": 1, \"a\": 2}", "piece \"a\" is listed twice"},
+      {"vocab.json", "{\"a\": 1", "vocab.json is not a JSON object"},
+  };
+  for (const auto& one : cases) {
+    CAPTURE(one.sentence);
+    SyntheticFolder folder{SyntheticModel{}};
+    folder.write();
+    one.content ? folder.write_file(one.file, one.content) : folder.remove_file(one.file);
+    const Result<ConvertReport> report = convert(folder.path, folder.file("m.dgm"), {});
+    CHECK_FALSE(report);
+    CAPTURE(std::string(report.error().text));
+    CHECK(std::strstr(report.error().text, one.sentence) != nullptr);
+  }
+}
+
+TEST_CASE("weights in other containers are named") {
+  SyntheticFolder folder{SyntheticModel{}};
+  folder.write();
+  folder.remove_file("model.safetensors");
+  folder.write_file("pytorch_model.bin", "PK");
+  const auto sentence = [&] { return std::string(convert(folder.path, folder.file("m.dgm"), {}).error().text); };
+  CHECK(sentence().find("only safetensors can be read") != std::string::npos);
+  folder.write_file("model.safetensors.index.json", "{}");
+  CHECK(sentence().find("in several parts") != std::string::npos);
+  const Result<ConvertReport> file = convert(folder.file("config.json"), folder.file("m.dgm"), {});
+  CHECK(std::strstr(file.error().text, "is not a folder") != nullptr);
+}
+
+}  // namespace
+}  // namespace dragoman

@@ -1,0 +1,47 @@
+// What the kernel tests share: the tables of this machine, and equality of bits.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <span>
+
+#include "kernels/float_env.h"
+#include "kernels/kernels.h"
+
+namespace dragoman {
+
+// test(kernels) for every table this machine runs, in the float environment of translation.
+template <class Test>
+void for_every_table(Test test) {
+  for (const Kernels* kernels : available_kernels()) {
+    CAPTURE(kernels->name);
+    const FloatEnv env;
+    test(*kernels);
+  }
+}
+
+// The first index where a and b differ in a bit, or a.size(). Two NaNs count as equal: which payload and sign an
+// operation on two NaNs keeps depends on the order of its operands, which the compiler may swap.
+inline size_t first_difference(std::span<const float> a, std::span<const float> b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool nan = a[i] != a[i] && b[i] != b[i];
+    if (!nan && std::memcmp(&a[i], &b[i], sizeof(float)) != 0) return i;
+  }
+  return a.size();
+}
+
+// C6: run(kernels) returns the same floats, bit for bit, on every table.
+template <class Run>
+void check_same_bits(Run run) {
+  const FloatEnv env;
+  const auto first = run(*available_kernels().front());
+  for (const Kernels* kernels : available_kernels()) {
+    CAPTURE(kernels->name);
+    const auto other = run(*kernels);
+    REQUIRE(other.size() == first.size());
+    CHECK(first_difference(first, other) == first.size());
+  }
+}
+
+}  // namespace dragoman

@@ -1,0 +1,91 @@
+// Weights to int8 and into panels.
+#include "quant/quantize.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "quant/pack.h"
+#include "tests/random.h"
+
+namespace dragoman {
+namespace {
+
+TEST_CASE("quantize_weights: nearest, half to even, one scale per row") {
+  const std::vector<float> w = {127, 0.5f, 1.5f, -2.5f, /**/ 0, 0, 0, 0, /**/ -2, 1, 0.25f, 2};
+  const QuantizedRows rows = quantize_weights(w, 3, 4);
+  CHECK(rows.scale == std::vector<float>{1, 0, 2.0f / 127});
+  CHECK(rows.q == std::vector<int8_t>{127, 0, 2, -2, 0, 0, 0, 0, -127, 64, 16, 127});
+  CHECK(rows.sum == std::vector<int32_t>{127, 0, 80});
+}
+
+TEST_CASE("quantize_weights: every weight within half a step, -128 never") {
+  for (size_t k : {1, 7, 64, 1000}) {
+    const auto w = random_floats(17 * k, -0.3f, 0.2f, k);
+    const QuantizedRows rows = quantize_weights(w, 17, k);
+    for (size_t i = 0; i < w.size(); ++i) {
+      const double scale = rows.scale[i / k];
+      CHECK(std::abs(w[i] - scale * rows.q[i]) <= 0.5 * scale * (1 + 1e-5));  // 127 * scale may round below max|w|
+      CHECK(rows.q[i] >= -127);
+    }
+  }
+}
+
+TEST_CASE("quant_error: what a uniform step leaves") {
+  const size_t n = 64, k = 512;
+  const auto w = random_floats(n * k, -1, 1, 3);
+  const QuantError error = quant_error(w, quantize_weights(w, n, k), n, k);
+  const double step = 1.0 / 127;  // the error is uniform in half a step: rms step / sqrt(12), and w's is 1 / sqrt(3)
+  CHECK(error.max_abs <= 0.5 * step * (1 + 1e-5));
+  CHECK(std::abs(error.rms - step / std::sqrt(12.0)) <= 0.01 * step);
+  CHECK(std::abs(error.relative - step / 2) <= 0.01 * step);
+
+  const std::vector<float> zeros(32, 0.0f);
+  const QuantError none = quant_error(zeros, quantize_weights(zeros, 4, 8), 4, 8);
+  CHECK(none.max_abs == 0);
+  CHECK(none.relative == 0);
+}
+
+template <class T, class Index>
+void check_packed(const std::vector<T>& packed, const std::vector<T>& rows, size_t n, size_t k, Index index) {
+  const size_t depth = (k + 7) / 8 * 8, width = (n + 15) / 16 * 16;
+  REQUIRE(packed.size() == width * depth);
+  std::vector<bool> seen(packed.size());
+  size_t wrong = 0;
+  for (size_t c = 0; c < width; ++c) {
+    for (size_t i = 0; i < depth; ++i) {
+      const size_t at = index(c, i, depth);
+      const T want = c < n && i < k ? rows[c * k + i] : T{};
+      if (seen[at] || packed[at] != want) ++wrong;
+      seen[at] = true;  // each place once: the index is one to one
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("pack: every element in its place, zeros in the padding") {
+  for (size_t n : {1, 15, 16, 17, 48}) {
+    for (size_t k : {1, 4, 7, 8, 9, 64}) {
+      CAPTURE(n);
+      CAPTURE(k);
+      const auto f = random_floats(n * k, 1, 2, n);
+      check_packed(pack_f32(f, n, k), f, n, k, packed_index_f32);
+      const auto q = random_int8(n * k, n);
+      check_packed(pack_s8(q, n, k), q, n, k, packed_index_s8);
+    }
+  }
+}
+
+TEST_CASE("pack_s8: four consecutive k of a column lie together, sixteen columns side by side") {
+  std::vector<int8_t> rows(16 * 8);
+  for (size_t c = 0; c < 16; ++c) {
+    for (size_t i = 0; i < 8; ++i) rows[c * 8 + i] = static_cast<int8_t>(8 * c + i - 64);
+  }
+  const auto packed = pack_s8(rows, 16, 8);
+  CHECK(std::vector<int8_t>(packed.begin(), packed.begin() + 8) ==
+        std::vector<int8_t>{-64, -63, -62, -61, -56, -55, -54, -53});
+  CHECK(packed[64] == -60);  // k = 4 of column 0
+}
+
+}  // namespace
+}  // namespace dragoman
