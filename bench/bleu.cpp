@@ -20,7 +20,8 @@ bool is_separate(char c) {
 }
 
 std::string replace_all(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -68,9 +69,12 @@ std::vector<std::string> tokenize_13a(const std::string& line) {
       spaced += c;
     }
   }
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return !is_digit(a) && is_point(b); }, "", " ", " ");
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return is_point(a) && !is_digit(b); }, " ", " ", "");
-  spaced = rewrite_pairs(spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ", " ");
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return !is_digit(a) && is_point(b); }, "", " ", " ");
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return is_point(a) && !is_digit(b); }, " ", " ", "");
+  spaced = rewrite_pairs(
+      spaced, [](char a, char b) { return is_digit(a) && b == '-'; }, "", " ", " ");
   std::vector<std::string> words;
   std::string word;
   for (const char c : spaced + " ") {

@@ -1,5 +1,5 @@
-// Corpus BLEU (Papineni et al. 2002) with the 13a tokenisation of mteval-v13a, cased, one reference per line: the figure
-// that sacreBLEU prints by default. Checked against a published score in tests/quality_test.cpp.
+// Corpus BLEU (Papineni et al. 2002) with the 13a tokenisation of mteval-v13a, cased, one reference per line: the
+// figure that sacreBLEU prints by default. Checked against a published score in tests/quality_test.cpp.
 #pragma once
 
 #include <span>

@@ -20,8 +20,10 @@ bool read_lines(const char* path, std::vector<std::string>& lines) {
 int main(int argc, char** argv) {
   if (argc != 3 || argv[1][0] == '-') {
     std::FILE* out = argc > 1 && std::strcmp(argv[1], "--help") == 0 ? stdout : stderr;
-    std::fputs("usage: dragoman-bleu HYPOTHESIS REFERENCE\n\nCorpus BLEU of the lines of HYPOTHESIS against those of "
-               "REFERENCE: cased, 13a tokenisation,\nas sacreBLEU computes it by default.\n", out);
+    std::fputs(
+        "usage: dragoman-bleu HYPOTHESIS REFERENCE\n\nCorpus BLEU of the lines of HYPOTHESIS against those of "
+        "REFERENCE: cased, 13a tokenisation,\nas sacreBLEU computes it by default.\n",
+        out);
     return out == stdout ? 0 : 2;
   }
   std::vector<std::string> lines[2];

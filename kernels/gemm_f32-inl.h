@@ -1,5 +1,7 @@
-// y = x W + bias in floats. Each output starts from its bias and adds k products in order with fma, whatever the tile:
-// a row's bits depend neither on the rows beside it nor on how panels are shared out (C7).
+// y = x W + bias in floats. Each output adds its k products in order with fma, then its bias, whatever the tile: a
+// row's bits depend neither on the rows beside it nor on how panels are shared out (C7). The bias comes last because an
+// output layer's may be -100: in front it cost three quarters of the precision (largest logit error against
+// PyTorch 1.7e-4).
 #pragma once
 
 #include "kernels/kernels.h"
@@ -13,7 +15,7 @@ void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
   using Wide = Wide16<Isa>;
   Wide acc[M][P];
   for (size_t r = 0; r < M; ++r) {
-    for (size_t p = 0; p < P; ++p) acc[r][p] = Wide(load<Isa>(w.bias + 16 * p));
+    for (size_t p = 0; p < P; ++p) acc[r][p] = Wide(0.0f);
   }
   for (size_t k = 0; k < w.k; ++k) {
     for (size_t p = 0; p < P; ++p) {
@@ -22,7 +24,7 @@ void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
     }
   }
   for (size_t r = 0; r < M; ++r) {
-    for (size_t p = 0; p < P; ++p) store(y + r * ldy + 16 * p, acc[r][p].narrow());
+    for (size_t p = 0; p < P; ++p) store(y + r * ldy + 16 * p, acc[r][p].narrow() + load<Isa>(w.bias + 16 * p));
   }
 }
 

@@ -10,9 +10,9 @@ namespace dragoman {
 
 // W^T (n, k), row-major: one row per output channel, as torch's Linear stores it.
 struct QuantizedRows {
-  std::vector<int8_t> q;      // (n, k)
-  std::vector<float> scale;   // n
-  std::vector<int32_t> sum;   // n: sum of q over k
+  std::vector<int8_t> q;     // (n, k)
+  std::vector<float> scale;  // n
+  std::vector<int32_t> sum;  // n: sum of q over k
 };
 
 struct QuantError {

@@ -34,7 +34,7 @@ namespace {
 template <class F>
 void attend(const Context& c, const float* q, size_t ldq, size_t rows, LayerBuffers& b, const F& key_values) {
   const size_t d = c.model->arch.d_model, heads = c.model->arch.decoder_heads;
-  c.pool->run(rows, [&](size_t thread, size_t begin, size_t end) {
+  c.pool->run(rows, 64 * rows * d, [&](size_t thread, size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       c.kernels->attention(q + row * ldq, ldq, 1, key_values(row), heads, d / heads, b.scores + thread * b.score_stride,
                            b.mix + row * d);
@@ -113,7 +113,7 @@ void enter(const Context& c, const Operand& memory, const MemoryRows* sentences,
   for (uint32_t i = 0; i < a.decoder_layers; ++i) {
     affine(c, c.model->decoder[i].cross_kv, memory, kv);
     const size_t offset = KvPool::layer_offset(a, i);
-    c.pool->run(count, [&](size_t, size_t begin, size_t end) {
+    c.pool->run(count, 4 * memory.rows * d, [&](size_t, size_t begin, size_t end) {
       for (size_t s = begin; s < end; ++s) {
         const Slot& slot = *sentences[s].slot;
         for (size_t t = 0; t < slot.memory_length; ++t) {

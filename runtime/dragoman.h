@@ -133,8 +133,8 @@ typedef struct dragoman_output {
 } dragoman_output;
 
 typedef struct dragoman_lines {
-  int (*peek)(void* user, dragoman_input* input); /* shows the current line; 0: none now */
-  void (*take)(void* user, size_t bytes);         /* so much of it was used; all of it ends the line */
+  int (*peek)(void* user, dragoman_input* input);          /* shows the current line; 0: none now */
+  void (*take)(void* user, size_t bytes);                  /* so much of it was used; all of it ends the line */
   void (*part)(void* user, const dragoman_output* output); /* called in the order of the input */
   void* user;
 } dragoman_lines;

@@ -4,8 +4,8 @@
 
 namespace dragoman {
 
-EncoderBuffers::EncoderBuffers(Carver& carve, const Architecture& a, size_t rows, size_t sentence_count,
-                               size_t longest, size_t threads)
+EncoderBuffers::EncoderBuffers(Carver& carve, const Architecture& a, size_t rows, size_t sentence_count, size_t longest,
+                               size_t threads)
     : layer(carve, a, rows, a.encoder_ffn, longest, threads), max_rows(rows) {
   const size_t block_count = rows / kBlock + sentence_count;  // each sentence may leave one block partly empty
   const size_t block_floats = 2 * kBlock * a.d_model;
@@ -36,7 +36,7 @@ void self_attention(const Context& c, const EncoderLayer& w, const float* x, siz
   const size_t d = c.model->arch.d_model, heads = c.model->arch.encoder_heads;
   LayerBuffers& l = b.layer;
   affine(c, w.qkv, operand(c, x, rows, d, l), l.qkv);
-  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+  c.pool->run(rows, 4 * rows * d, [&](size_t, size_t begin, size_t end) {
     for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
       for (size_t row = from; row < to; ++row) {
         const size_t position = row - s.begin;
@@ -45,7 +45,7 @@ void self_attention(const Context& c, const EncoderLayer& w, const float* x, siz
       }
     });
   });
-  c.pool->run(rows, [&](size_t thread, size_t begin, size_t end) {
+  c.pool->run(rows, 2 * rows * rows * d / count, [&](size_t thread, size_t begin, size_t end) {
     for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
       const KeyValues kv{b.blocks + s.first_block, 0, s.ids.size()};
       c.kernels->attention(l.qkv + from * 3 * d, 3 * d, to - from, kv, heads, d / heads,

@@ -19,8 +19,8 @@ struct EncoderSentence {
 
 struct EncoderBuffers {
   LayerBuffers layer;
-  float* kv;             // blocks of one layer's K and V: 2 * 16 * D floats each
-  float** blocks;        // their addresses
+  float* kv;                   // blocks of one layer's K and V: 2 * 16 * D floats each
+  float** blocks;              // their addresses
   EncoderSentence* sentences;  // up to `slots`
   size_t max_rows = 0;
 

@@ -22,15 +22,15 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t rows, si
 
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b) {
   if (c.model->arch.weights == Weights::kF32) return {x, nullptr, nullptr, rows};
-  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+  c.pool->run(rows, rows * k, [&](size_t, size_t begin, size_t end) {
     c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.scale + begin);
   });
   return {x, b.q, b.scale, rows};
 }
 
 void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
-  const size_t n = w.outputs();
-  c.pool->run(w.panels(), [&](size_t, size_t begin, size_t end) {
+  const size_t n = w.outputs(), k = w.f32.k + w.s8.k;
+  c.pool->run(w.panels(), x.rows * n * k, [&](size_t, size_t begin, size_t end) {
     if (x.q) {
       c.kernels->gemm_s8(x.q, x.scale, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
     } else {
@@ -41,7 +41,7 @@ void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
 
 void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y) {
   const size_t d = c.model->arch.d_model;
-  c.pool->run(rows, [&](size_t, size_t begin, size_t end) {
+  c.pool->run(rows, 4 * rows * d, [&](size_t, size_t begin, size_t end) {
     c.kernels->layer_norm(x + begin * d, w.gamma, w.beta, c.model->arch.layer_norm_epsilon, end - begin, d,
                           y + begin * d);
   });
@@ -68,11 +68,11 @@ void activate(const Context& c, float* x, size_t n) {
 
 }  // namespace
 
-void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows,
-                  LayerBuffers& b) {
+void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows, LayerBuffers& b) {
   const size_t f = in.outputs();
   affine(c, in, operand(c, x, rows, c.model->arch.d_model, b), b.hidden);
-  c.pool->run(rows, [&](size_t, size_t begin, size_t end) { activate(c, b.hidden + begin * f, (end - begin) * f); });
+  c.pool->run(rows, rows * f,
+              [&](size_t, size_t begin, size_t end) { activate(c, b.hidden + begin * f, (end - begin) * f); });
   affine(c, out, operand(c, b.hidden, rows, f, b), b.y);
 }
 

@@ -87,8 +87,9 @@ bool Loader::check_header() {
   }
   if (header.endian_mark != kEndianMark) return wrong(fail("%s was written for the other byte order", name_));
   if (header.version != kFormatVersion) {
-    return wrong(fail("%s has format version %u, this program reads version %u: use a matching dragoman or convert again",
-                      name_, header.version, kFormatVersion));
+    return wrong(
+        fail("%s has format version %u, this program reads version %u: use a matching dragoman or convert again", name_,
+             header.version, kFormatVersion));
   }
   if (header.header_checksum != checksum(&header, offsetof(FileHeader, header_checksum))) {
     return wrong(fail("%s is damaged: the header's checksum does not match; copy or download it again", name_));
@@ -124,8 +125,8 @@ bool Loader::check_section(const Section& section) {
   const bool is_tensor = section.kind == SectionKind::kTensor;
   if (section.kind < SectionKind::kArchitecture || section.kind > SectionKind::kText ||
       section.layout > Layout::kPanelsS8 || is_tensor != (section.layout != Layout::kNone)) {
-    return wrong(fail("%s: section %s is of a kind this program does not know: use a newer dragoman", name_,
-                      section.name));
+    return wrong(
+        fail("%s: section %s is of a kind this program does not know: use a newer dragoman", name_, section.name));
   }
   if (!is_tensor && section.checksum != checksum(file_.data() + section.offset, section.bytes)) {
     return wrong(fail("%s is damaged: the checksum of section %s does not match; copy or download it again", name_,
@@ -142,23 +143,23 @@ bool Loader::check_architecture(const Architecture& a) {
   uint32_t reserved = 0;
   for (const uint32_t word : a.reserved) reserved |= word;
   const uint32_t smaller = a.source_vocabulary < a.target_vocabulary ? a.source_vocabulary : a.target_vocabulary;
-  const char* bad =
-      !in(a.d_model, 16, kMaxDModel) || a.d_model % 16                                            ? "d_model"
-      : !in(a.encoder_layers, 1, kMaxLayers) || !in(a.decoder_layers, 1, kMaxLayers)              ? "the layer count"
-      : !heads_fit(a.encoder_heads) || !heads_fit(a.decoder_heads)                                ? "the head count"
-      : !in(a.encoder_ffn, 16, kMaxFfn) || a.encoder_ffn % 16                                     ? "encoder_ffn"
-      : !in(a.decoder_ffn, 16, kMaxFfn) || a.decoder_ffn % 16                                     ? "decoder_ffn"
-      : !in(a.source_vocabulary, 2, kMaxVocabulary) || !in(a.target_vocabulary, 2, kMaxVocabulary) ? "the vocabulary"
-      : !in(a.positions, 2, kMaxPositions)                                                        ? "positions"
-      : a.activation > Activation::kGeluTanh                                                      ? "the activation"
-      : a.norm > NormPosition::kPre || a.weights > Weights::kInt8                                 ? "an enum"
-      : a.flags & ~uint32_t{kAllArchitectureFlags} || reserved                                    ? "a flag"
-      : a.eos >= smaller || a.unk >= smaller || a.pad >= a.target_vocabulary                      ? "a special id"
-      : a.decoder_start >= a.target_vocabulary                                                    ? "decoder_start"
-      : !std::isfinite(a.embedding_scale)                                                         ? "embedding_scale"
-      : !std::isfinite(a.layer_norm_epsilon) || a.layer_norm_epsilon < 0                          ? "layer_norm_epsilon"
-      : a.flags & kSharedEmbedding && a.source_vocabulary != a.target_vocabulary ? "the shared vocabulary"
-                                                                                 : nullptr;
+  const char* bad = !in(a.d_model, 16, kMaxDModel) || a.d_model % 16                               ? "d_model"
+                    : !in(a.encoder_layers, 1, kMaxLayers) || !in(a.decoder_layers, 1, kMaxLayers) ? "the layer count"
+                    : !heads_fit(a.encoder_heads) || !heads_fit(a.decoder_heads)                   ? "the head count"
+                    : !in(a.encoder_ffn, 16, kMaxFfn) || a.encoder_ffn % 16                        ? "encoder_ffn"
+                    : !in(a.decoder_ffn, 16, kMaxFfn) || a.decoder_ffn % 16                        ? "decoder_ffn"
+                    : !in(a.source_vocabulary, 2, kMaxVocabulary) || !in(a.target_vocabulary, 2, kMaxVocabulary)
+                        ? "the vocabulary"
+                    : !in(a.positions, 2, kMaxPositions)                                       ? "positions"
+                    : a.activation > Activation::kGeluTanh                                     ? "the activation"
+                    : a.norm > NormPosition::kPre || a.weights > Weights::kInt8                ? "an enum"
+                    : a.flags & ~uint32_t{kAllArchitectureFlags} || reserved                   ? "a flag"
+                    : a.eos >= smaller || a.unk >= smaller || a.pad >= a.target_vocabulary     ? "a special id"
+                    : a.decoder_start >= a.target_vocabulary                                   ? "decoder_start"
+                    : !std::isfinite(a.embedding_scale)                                        ? "embedding_scale"
+                    : !std::isfinite(a.layer_norm_epsilon) || a.layer_norm_epsilon < 0         ? "layer_norm_epsilon"
+                    : a.flags & kSharedEmbedding && a.source_vocabulary != a.target_vocabulary ? "the shared vocabulary"
+                                                                                               : nullptr;
   if (bad) return wrong(fail("%s: the architecture record has an impossible value for %s", name_, bad));
   return true;
 }
@@ -199,8 +200,7 @@ std::span<const std::byte> Loader::blob(const char* name, SectionKind kind, bool
 }
 
 const float* Loader::vector(const char* base, const char* part, uint64_t cols) {
-  return reinterpret_cast<const float*>(
-      tensor(name_of("%s.%s", base, part).text, Layout::kVectorF32, 1, cols));
+  return reinterpret_cast<const float*>(tensor(name_of("%s.%s", base, part).text, Layout::kVectorF32, 1, cols));
 }
 
 Linear Loader::linear(const char* base, uint64_t k, uint64_t n) {
@@ -211,8 +211,12 @@ Linear Loader::linear(const char* base, uint64_t k, uint64_t n) {
   Linear map;
   if (int8) {
     const std::byte* sum = tensor(name_of("%s.sum", base).text, Layout::kVectorI32, 1, cols);
-    map.s8 = {reinterpret_cast<const int8_t*>(w), vector(base, "scale", cols), reinterpret_cast<const int32_t*>(sum),
-              bias, k, cols / kPanel};
+    map.s8 = {reinterpret_cast<const int8_t*>(w),
+              vector(base, "scale", cols),
+              reinterpret_cast<const int32_t*>(sum),
+              bias,
+              k,
+              cols / kPanel};
   } else {
     map.f32 = {reinterpret_cast<const float*>(w), bias, k, cols / kPanel};
   }
@@ -256,8 +260,8 @@ void Loader::load_decoder(Model& model) {
 void Loader::load_rest(Model& model) {
   const uint64_t d = arch_.d_model, positions = arch_.positions;
   model.target_embedding = linear("target_embedding", d, arch_.target_vocabulary);
-  model.source_embedding = model.has(kSharedEmbedding) ? model.target_embedding
-                                                       : linear("source_embedding", d, arch_.source_vocabulary);
+  model.source_embedding =
+      model.has(kSharedEmbedding) ? model.target_embedding : linear("source_embedding", d, arch_.source_vocabulary);
   model.output = model.has(kTiedOutput) ? model.target_embedding : linear("output", d, arch_.target_vocabulary);
   const auto rows = [&](const char* name) {
     return reinterpret_cast<const float*>(tensor(name, Layout::kRowsF32, positions, d));
@@ -277,8 +281,8 @@ void Loader::load_rest(Model& model) {
   model.licence = text("licence");
   model.selftest = blob("selftest", SectionKind::kSelfTest, false);
   model.source = tokenizer("tokenizer.source", arch_.source_vocabulary);
-  model.target = tokenizer(model.has(kSharedTokenizer) ? "tokenizer.source" : "tokenizer.target",
-                           arch_.target_vocabulary);
+  model.target =
+      tokenizer(model.has(kSharedTokenizer) ? "tokenizer.source" : "tokenizer.target", arch_.target_vocabulary);
 }
 
 Tokenizer Loader::tokenizer(const char* name, uint32_t vocabulary) {

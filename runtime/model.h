@@ -50,9 +50,9 @@ struct Model {
   const float* encoder_positions = nullptr;
   const float* decoder_positions = nullptr;
   Tokenizer source, target;
-  std::string_view provenance, licence;     // text sections, empty where absent
-  std::span<const std::byte> selftest;      // empty where absent
-  std::span<const std::byte> file;          // the whole file
+  std::string_view provenance, licence;  // text sections, empty where absent
+  std::span<const std::byte> selftest;   // empty where absent
+  std::span<const std::byte> file;       // the whole file
   std::span<const Section> sections;
 
   bool has(ArchitectureFlags flag) const { return arch.flags & flag; }

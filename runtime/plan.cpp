@@ -31,7 +31,8 @@ Result<Limits> resolve(const Model& model, Limits l) {
   if (l.slots == 0) l.slots = 1;
   if (l.threads == 0) l.threads = 1;
   if (l.source == 0) l.source = std::min(kDefaultSource, positions);
-  if (l.slots > kMaxSlots) return fail("%u sentences side by side asked for; at most %u are possible", l.slots, kMaxSlots);
+  if (l.slots > kMaxSlots)
+    return fail("%u sentences side by side asked for; at most %u are possible", l.slots, kMaxSlots);
   if (l.threads > Pool::kMaxThreads) {
     return fail("%u threads asked for; at most %zu are possible", l.threads, Pool::kMaxThreads);
   }

@@ -15,6 +15,7 @@ namespace dragoman {
 class Pool {
  public:
   static constexpr size_t kMaxThreads = 64;
+  static constexpr size_t kWorthSharing = 1 << 16;
 
   Pool() = default;
   Pool(const Pool&) = delete;
@@ -25,10 +26,11 @@ class Pool {
   void stop();
   size_t threads() const { return threads_; }
 
-  // f(thread, begin, end) for contiguous shares of [0, n), in parallel; returns when all are done.
+  // f(thread, begin, end) for contiguous shares of [0, n), in parallel; returns when all are done. `work` is about how
+  // many multiply-adds all of it takes: little work is done by the caller alone, waking others would take longer.
   template <class F>
-  void run(size_t n, const F& f) {
-    if (threads_ == 1 || n <= 1) {
+  void run(size_t n, size_t work, const F& f) {
+    if (threads_ == 1 || n <= 1 || work < kWorthSharing) {
       if (n > 0) f(size_t{0}, size_t{0}, n);
       return;
     }

@@ -24,7 +24,7 @@ __attribute__((format(printf, 1, 2))) inline Error fail(const char* format, ...)
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)), ok_(true) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)), ok_(true) {}   // NOLINT: implicit on purpose
   Result(const Error& error) : error_(error), ok_(false) {}  // NOLINT
   explicit operator bool() const { return ok_; }
   T& operator*() { return value_; }

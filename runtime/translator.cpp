@@ -212,7 +212,8 @@ void Translator::step(const Call& call) {
 // Takes the best id of a row of logits; true when the part is finished.
 bool Translator::accept(const Call& call, Part& part, const float* logits) {
   const Architecture& a = context_.model->arch;
-  if (call.probe.logits) call.probe.logits(call.probe.user, part.number, part.target_count, logits, a.target_vocabulary);
+  if (call.probe.logits)
+    call.probe.logits(call.probe.user, part.number, part.target_count, logits, a.target_vocabulary);
   const ArgMax best = context_.kernels->argmax(logits, a.target_vocabulary);
   const bool finite = best.index != ArgMax::kNone;
   const int32_t id = static_cast<int32_t>(finite ? best.index : a.eos);

@@ -68,13 +68,13 @@ struct Source {
 
 // One part of a line, translated. Most lines are one part. Parts arrive in the order of the input.
 struct Output {
-  std::string_view text;               // valid during the call; a zero byte follows it
-  std::span<const int32_t> ids;        // with eos, unless it was never produced
-  std::span<const int32_t> source_ids; // with eos
+  std::string_view text;                // valid during the call; a zero byte follows it
+  std::span<const int32_t> ids;         // with eos, unless it was never produced
+  std::span<const int32_t> source_ids;  // with eos
   uint32_t flags = 0;
-  uint64_t part = 0;      // counts from 0
-  bool line_end = true;   // the last part of its line
-  double score = 0;       // sum of log-probabilities of ids, when asked for
+  uint64_t part = 0;                              // counts from 0
+  bool line_end = true;                           // the last part of its line
+  double score = 0;                               // sum of log-probabilities of ids, when asked for
   double encode_seconds = 0, decode_seconds = 0;  // wall time in flight: to the memory, from there to the last id
 };
 
@@ -153,18 +153,18 @@ class Translator {
   Pool pool_;
   KvPool kv_;
   size_t part_count_ = 0;
-  Part* parts_ = nullptr;               // a ring: [oldest_, next_) are in flight or wait for their turn
-  uint64_t oldest_ = 0, next_ = 0;      // part numbers
-  uint64_t first_ = 0;                  // the number of this call's first part
-  bool waiting_ = false;                // part next_ is read, but there is no room for it yet
-  bool drained_ = false;                // the source had nothing more to show
-  bool line_is_split_ = false;          // the current line has had a part before
-  Part** active_ = nullptr;             // up to Limits::slots
+  Part* parts_ = nullptr;           // a ring: [oldest_, next_) are in flight or wait for their turn
+  uint64_t oldest_ = 0, next_ = 0;  // part numbers
+  uint64_t first_ = 0;              // the number of this call's first part
+  bool waiting_ = false;            // part next_ is read, but there is no room for it yet
+  bool drained_ = false;            // the source had nothing more to show
+  bool line_is_split_ = false;      // the current line has had a part before
+  Part** active_ = nullptr;         // up to Limits::slots
   size_t active_count_ = 0;
-  Part** entering_ = nullptr;           // parts of one encoder batch
+  Part** entering_ = nullptr;  // parts of one encoder batch
   MemoryRows* memory_rows_ = nullptr;
   EncoderBuffers encoder_;
-  DecoderBuffers decoder_;              // shares its bytes with encoder_
+  DecoderBuffers decoder_;  // shares its bytes with encoder_
   std::span<std::byte> token_scratch_;
   std::span<char> text_;
 };

@@ -120,9 +120,9 @@ void part(void* user, const dragoman_output* output) {
 
 // Text to text, one by one and in batches; everything armed from the first translation on.
 bool run(const char* path, const char* isa, uint32_t slots, uint32_t threads) {
-  static char long_text[20000];
+  static char long_text[1000];
   for (size_t i = 0; i + 1 < sizeof long_text; ++i) long_text[i] = i % 60 == 59 ? '.' : i % 6 ? 'a' : ' ';
-  const char* texts[6] = {"Good morning.", "", "A man is riding a bicycle.", "\xff\xfe odd \xf0\x9f\x98\x80 text",
+  const char* texts[6] = {"Good morning.", "",       "A man is riding a bicycle.", "\xff\xfe odd \xf0\x9f\x98\x80 text",
                           long_text,       "1, 2, 3"};
   dragoman_model* model = nullptr;
   dragoman_translator* translator = nullptr;
@@ -142,13 +142,14 @@ bool run(const char* path, const char* isa, uint32_t slots, uint32_t threads) {
   calls = 0;
   first = nullptr;
   armed = true;
-  for (const char* text : texts) dragoman_translate(translator, text, std::strlen(text), &options, out, sizeof out, nullptr);
+  for (const char* text : texts)
+    dragoman_translate(translator, text, std::strlen(text), &options, out, sizeof out, nullptr);
   dragoman_translate_lines(translator, &io, &options);
   armed = false;
 
   std::printf("allocation: %s, %s, %u slots, %u threads, %zu bytes planned: %zu lines, %u calls%s%s\n", path,
-              dragoman_isa(translator), slots, threads, plan.bytes, lines.delivered, calls.load(), first ? ", first: " : "",
-              first ? first.load() : "");
+              dragoman_isa(translator), slots, threads, plan.bytes, lines.delivered, calls.load(),
+              first ? ", first: " : "", first ? first.load() : "");
   const bool ok = calls == 0 && lines.delivered == 60 && lines.bytes > 0;
   dragoman_stop(translator);
   dragoman_close(model);

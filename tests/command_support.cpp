@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,9 +42,9 @@ namespace {
   _exit(127);
 }
 
-int exit_code(int process) {
+int exit_code(int process, rusage& usage) {
   int status = 0;
-  waitpid(process, &status, 0);
+  wait4(process, &status, 0, &usage);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -69,7 +70,9 @@ Ran run_command(const std::vector<std::string>& arguments, const Stage& stage) {
   REQUIRE(process >= 0);
   if (process == 0) become(arguments, stage, stage.close_input ? -1 : fileno(in), out_fd, fileno(err));
   Ran ran;
-  ran.code = exit_code(process);
+  rusage usage{};
+  ran.code = exit_code(process, usage);
+  ran.peak_kilobytes = usage.ru_maxrss;
   if (stage.out_file && out_fd >= 0) close(out_fd);
   std::fclose(in);
   ran.out = contents(out);
@@ -126,7 +129,8 @@ void Coprocess::close_output() {
 }
 
 int Coprocess::wait() {
-  const int code = exit_code(process_);
+  rusage usage{};
+  const int code = exit_code(process_, usage);
   process_ = -1;
   return code;
 }

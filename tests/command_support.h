@@ -8,7 +8,8 @@ namespace dragoman::test {
 
 struct Ran {
   std::string out, err;
-  int code = -1;  // -1: it did not exit by itself
+  int code = -1;            // -1: it did not exit by itself
+  long peak_kilobytes = 0;  // of resident memory
 };
 
 struct Stage {

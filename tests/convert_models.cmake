@@ -12,7 +12,7 @@ foreach(model tiny en-de)
   endif()
   foreach(quantize none int8)
     set(out ${OUT}/${model}-${quantize}.dgm)
-    if(NOT ${out} IS_NEWER_THAN ${CONVERT})
+    if(${CONVERT} IS_NEWER_THAN ${out})  # true as well where out does not exist
       execute_process(COMMAND ${CONVERT} --quiet --quantize ${quantize} ${source} ${out} COMMAND_ERROR_IS_FATAL ANY)
     endif()
   endforeach()

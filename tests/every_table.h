@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 #include <span>
+#include <string>
 
 #include "kernels/float_env.h"
 #include "kernels/kernels.h"
@@ -15,10 +17,15 @@ namespace dragoman {
 template <class Test>
 void for_every_table(Test test) {
   for (const Kernels* kernels : available_kernels()) {
-    CAPTURE(kernels->name);
+    CAPTURE(std::string(kernels->name));  // doctest prints a char* as an address
     const FloatEnv env;
     test(*kernels);
   }
+}
+
+// The larger of two errors, where NaN is the largest: std::max would pass over it.
+inline double worse(double worst, double error) {
+  return error <= worst ? worst : error == error ? error : std::numeric_limits<double>::infinity();
 }
 
 // The first index where a and b differ in a bit, or a.size(). Two NaNs count as equal: which payload and sign an
@@ -37,7 +44,7 @@ void check_same_bits(Run run) {
   const FloatEnv env;
   const auto first = run(*available_kernels().front());
   for (const Kernels* kernels : available_kernels()) {
-    CAPTURE(kernels->name);
+    CAPTURE(std::string(kernels->name));  // doctest prints a char* as an address
     const auto other = run(*kernels);
     REQUIRE(other.size() == first.size());
     CHECK(first_difference(first, other) == first.size());

@@ -73,7 +73,7 @@ TEST_CASE("gemm_f32 agrees with the reference") {
         const auto y = c.run(kernels);
         double worst = 0;  // in units of the bound: k roundings of partial sums, each below the sum of magnitudes
         for (size_t i = 0; i < y.size(); ++i) {
-          worst = std::max(worst, std::abs(y[i] - want[i].value) / (double(k) * kHalfUlp * want[i].magnitude));
+          worst = worse(worst, std::abs(y[i] - want[i].value) / (double(k) * kHalfUlp * want[i].magnitude));
         }
         CAPTURE(m);
         CAPTURE(k);
@@ -147,7 +147,7 @@ TEST_CASE("gemm_s8 agrees with the reference") {
         const auto y = c.run(kernels);
         double worst = 0;  // three roundings: float(sum), the product of scales, the fma
         for (size_t i = 0; i < y.size(); ++i) {
-          worst = std::max(worst, std::abs(y[i] - want[i].value) / (3 * kHalfUlp * want[i].magnitude));
+          worst = worse(worst, std::abs(y[i] - want[i].value) / (3 * kHalfUlp * want[i].magnitude));
         }
         CAPTURE(m);
         CAPTURE(k);
@@ -231,7 +231,7 @@ TEST_CASE("quantize_rows: the nearest multiple of the scale") {
         CHECK(got[r] == top / 127);
         double worst = 0;
         for (size_t i = 0; i < k; ++i) {
-          worst = std::max(worst, std::abs(double(x[r * k + i]) * 127 / top - got[3 + r * k + i]));
+          worst = worse(worst, std::abs(double(x[r * k + i]) * 127 / top - got[3 + r * k + i]));
         }
         CHECK(worst <= 0.5 + 127 * 3 * kHalfUlp);  // half a step, and the roundings of the quotient and the product
       }

@@ -1,5 +1,5 @@
-// Hostile model files: changes to the bytes of a good one, with or without mended checksums, and what a program would do
-// with the result. Shared by model_test.cpp and the fuzzer.
+// Hostile model files: changes to the bytes of a good one, with or without mended checksums, and what a program would
+// do with the result. Shared by model_test.cpp and the fuzzer.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ namespace dragoman::test {
 class AlignedBytes {
  public:
   explicit AlignedBytes(std::span<const std::byte> from) : size_(from.size()) {
-    data_.reset(static_cast<std::byte*>(::operator new(size_ + 1, std::align_val_t{64})));
+    data_.reset(static_cast<std::byte*>(::operator new (size_ + 1, std::align_val_t{64})));
     if (!from.empty()) std::memcpy(data_.get(), from.data(), from.size());
   }
   std::span<std::byte> span() { return {data_.get(), size_}; }
 
  private:
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
   std::unique_ptr<std::byte, Free> data_;
   size_t size_;
@@ -66,7 +66,7 @@ inline bool exercise(std::span<const std::byte> file, std::string_view text) {
   const uint32_t source = model->arch.positions < 24 ? model->arch.positions : 24;
   const Result<Plan> plan = make_plan(*model, {.slots = 2, .source = source, .target = source});
   if (!plan || plan->bytes > (size_t{64} << 20)) return true;
-  void* memory = ::operator new(plan->bytes, std::align_val_t{64});
+  void* memory = ::operator new (plan->bytes, std::align_val_t{64});
   const Result<Translator*> created = Translator::create(*model, *available_kernels()[0], *plan, memory);
   if (created) {
     size_t bytes = 0;
@@ -76,7 +76,7 @@ inline bool exercise(std::span<const std::byte> file, std::string_view text) {
     (*created)->destroy();
     if (bytes > 4 * plan->output_bytes * (text.size() + 1)) __builtin_trap();
   }
-  ::operator delete(memory, std::align_val_t{64});
+  ::operator delete (memory, std::align_val_t{64});
   (void)replay_selftest(*model, *available_kernels()[0]);
   (void)verify_tensors(*model, "hostile");
   return true;

@@ -39,7 +39,7 @@ TEST_CASE("exp is within 2 ulp on [-87, 88], 0 below, bounded above") {
     for (size_t i = 0; i < 16; ++i) {
       const double want = std::exp(double(x[i]));
       const double ulp = std::ldexp(1.0, std::ilogb(want) - 23);
-      worst = std::max(worst, std::abs(y[i] - want) / ulp);
+      worst = worse(worst, std::abs(y[i] - want) / ulp);
     }
   }
   MESSAGE("exp: at most " << worst << " ulp");
@@ -86,7 +86,7 @@ TEST_CASE("softmax agrees with the reference") {
         for (size_t i = 0; i < cols; ++i) {
           // x - max rounds once, and exp turns that into a relative error; exp itself 2 ulp, the sum and quotient 4.
           const double bound = (0x1p-24 * (top - row[i]) + 6 * 0x1p-23) * want[i] + 1e-37;
-          worst = std::max(worst, std::abs(y[r * cols + i] - want[i]) / bound);
+          worst = worse(worst, std::abs(y[r * cols + i] - want[i]) / bound);
         }
       }
       CHECK(worst <= 1);
@@ -133,7 +133,7 @@ TEST_CASE("layer_norm agrees with the reference, in place too") {
       for (size_t i = 0; i < y.size(); ++i) {
         const auto row = std::span(x).subspan(i / cols * cols, cols);
         const auto want = reference::layer_norm(row, gamma, beta, 1e-5);
-        worst = std::max(worst, std::abs(y[i] - want[i % cols]));
+        worst = worse(worst, std::abs(y[i] - want[i % cols]));
       }
     }
     // Mean and deviation err by a few roundings (2^-24 of 5, and fewer than n / 16 + 5 in a chain), |gamma| <= 2.
@@ -154,7 +154,7 @@ constexpr Activation kActivations[] = {{"relu", &Kernels::relu, reference::relu}
 TEST_CASE("the activations agree with the reference") {
   for_every_table([](const Kernels& kernels) {
     for (const Activation& f : kActivations) {
-      CAPTURE(f.name);
+      CAPTURE(std::string(f.name));
       std::vector<float> x = random_floats(200'000, -12, 12, 5);
       for (float edge : {0.0f, -100.0f, 100.0f, -FLT_MAX, 1e19f, FLT_MIN}) x.push_back(edge);
       auto y = x;
@@ -162,7 +162,7 @@ TEST_CASE("the activations agree with the reference") {
       double worst = 0;  // beyond two roundings of the result
       for (size_t i = 0; i < x.size(); ++i) {
         const double want = f.want(x[i]);
-        worst = std::max(worst, std::abs(y[i] - want) - 0x1p-23 * std::abs(want));
+        worst = worse(worst, std::abs(y[i] - want) - 0x1p-23 * std::abs(want));
       }
       CHECK(worst <= 5e-7);  // the contract for gelu is 1e-6
     }
@@ -230,7 +230,7 @@ TEST_CASE("embedding rows come back from their panels") {
         for (size_t i = 0; i < k; ++i) {
           const double want = 22.5 * w[id * k + i] + position[i];
           const double want_q = 22.5 * scale[id] * q[id * k + i] + position[i];
-          worst = std::max({worst, std::abs(x[i] - want), std::abs(y[i] - want_q)});
+          worst = worse(worse(worst, std::abs(x[i] - want)), std::abs(y[i] - want_q));
         }
         CHECK(worst <= 2 * 0x1p-24 * 32);  // two roundings of numbers below 32
       }
@@ -264,7 +264,7 @@ TEST_CASE("every kernel of this file gives the same bits on every table") {
         return std::vector<float>{float(best.index), best.value, kernels.log_sum_exp(x.data(), x.size())};
       });
       for (const Activation& f : kActivations) {
-        CAPTURE(f.name);
+        CAPTURE(std::string(f.name));
         check_same_bits([&](const Kernels& kernels) {
           auto z = x;
           (kernels.*f.kernel)(z.data(), z.size());

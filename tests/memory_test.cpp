@@ -46,14 +46,14 @@ TEST_CASE("memory: a worst-case batch fills the plan to its last byte and stays 
       const Result<Plan> plan = make_plan(*model, limits);
       REQUIRE(plan);
       Guarded guarded(plan->bytes);
-      const Result<Translator*> translator =
-          Translator::create(*model, *available_kernels()[0], *plan, guarded.memory);
+      const Result<Translator*> translator = Translator::create(*model, *available_kernels()[0], *plan, guarded.memory);
       REQUIRE(translator);
       const uint32_t slots = plan->limits.slots;
       Lines lines{slots * 3, plan->limits.source, std::vector<int32_t>(plan->limits.source - 1, 42)};
       (*translator)->translate({Lines::peek, Lines::take, &lines}, {[](void*, const Output&) {}, nullptr});
       // K/V blocks are taken in whole sentences: as many as fit together were in use at once.
-      const size_t worst = (plan->limits.source + 15) / 16 + (std::min(2 * plan->limits.source + 10, plan->limits.target) + 15) / 16;
+      const size_t worst =
+          (plan->limits.source + 15) / 16 + (std::min(2 * plan->limits.source + 10, plan->limits.target) + 15) / 16;
       const size_t together = std::min<size_t>(slots, plan->kv_blocks / worst);
       CHECK((*translator)->peak_kv_blocks() == together * worst);
       if (limits.positions == 0) CHECK(plan->kv_blocks - together * worst < worst);

@@ -55,7 +55,8 @@ TEST_CASE("model: every single-byte change of what is checked at open is refused
       file.span()[i] = old;
     }
   }
-  MESSAGE(changes << " single-byte changes, " << accepted << " accepted; " << sentences.size() << " different sentences");
+  MESSAGE(changes << " single-byte changes, " << accepted << " accepted; " << sentences.size()
+                  << " different sentences");
   CHECK(accepted == 0);
   CHECK(refusal(file.span()) == "");
 }
@@ -68,7 +69,8 @@ TEST_CASE("model: every truncation is refused") {
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) accepted += refusal(aligned.span().first(bytes)).empty();
   CHECK(accepted == 0);
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{63}, size_t{64}, size_t{1000}, whole.size() - 1}) {
-    AlignedBytes cut(std::span<const std::byte>(whole).first(bytes));  // its own allocation: a sanitizer sees a read beyond
+    AlignedBytes cut(
+        std::span<const std::byte>(whole).first(bytes));  // its own allocation: a sanitizer sees a read beyond
     const std::string sentence = refusal(cut.span());
     MESSAGE(bytes << " bytes: " << sentence);
     CHECK(!sentence.empty());
@@ -110,7 +112,8 @@ TEST_CASE("model: random changes with mended checksums never crash") {
 }
 
 TEST_CASE("model: other people's files get a sentence") {
-  const std::string text = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n" + std::string(100, ' ');
+  const std::string text =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n" + std::string(100, ' ');
   AlignedBytes file(std::as_bytes(std::span(text.data(), text.size())));
   MESSAGE(refusal(file.span()));
   CHECK(refusal(file.span()).find("not a dragoman model") != std::string::npos);

@@ -1,5 +1,5 @@
-// Reads float32, int32 and int64 arrays from an uncompressed .npz (a zip of .npy files), as numpy.savez writes it: enough for
-// our reference data, nothing more.
+// Reads float32, int32 and int64 arrays from an uncompressed .npz (a zip of .npy files), as numpy.savez writes it:
+// enough for our reference data, nothing more.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ TEST_CASE("pool: every item is done once, whatever the thread count") {
     for (const size_t n : {0u, 1u, 2u, 7u, 64u, 1000u}) {
       for (int round = 0; round < 50; ++round) {
         std::vector<std::atomic<int>> done(n);
-        pool.run(n, [&](size_t thread, size_t begin, size_t end) {
+        pool.run(n, Pool::kWorthSharing, [&](size_t thread, size_t begin, size_t end) {
           CHECK(thread < threads);
           for (size_t i = begin; i < end; ++i) ++done[i];
         });
@@ -33,7 +33,7 @@ TEST_CASE("pool: workers that fell asleep wake up") {
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::atomic<size_t> sum = 0;
-    pool.run(100, [&](size_t, size_t begin, size_t end) { sum += end - begin; });
+    pool.run(100, Pool::kWorthSharing, [&](size_t, size_t begin, size_t end) { sum += end - begin; });
     CHECK(sum == 100);
   }
   pool.stop();

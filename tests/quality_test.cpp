@@ -21,7 +21,8 @@ TEST_CASE("quality: 13a separates words as mteval does") {
   using Words = std::vector<std::string>;
   CHECK(bench::tokenize_13a("Hello, world.") == Words{"Hello", ",", "world", "."});
   CHECK(bench::tokenize_13a("1,000.5 km/h -- don't") == Words{"1,000.5", "km", "/", "h", "--", "don't"});
-  CHECK(bench::tokenize_13a("5-6 (x) &quot;y&quot;...") == Words{"5", "-", "6", "(", "x", ")", "\"", "y", "\"", ".", ".", "."});
+  CHECK(bench::tokenize_13a("5-6 (x) &quot;y&quot;...") ==
+        Words{"5", "-", "6", "(", "x", ")", "\"", "y", "\"", ".", ".", "."});
 }
 
 TEST_CASE("quality: int8 stays within 0.3 BLEU of float32 on every set") {
@@ -29,7 +30,8 @@ TEST_CASE("quality: int8 stays within 0.3 BLEU of float32 on every set") {
   if (f32_path.empty() || folder.empty()) return;
   const LoadedModel f32 = load_model(f32_path), int8 = load_model(model_path("en-de-int8"));
   std::vector<const char*> sets{"tatoeba_test"};
-  if (full_run()) sets = {"tatoeba_dev", "tatoeba_test", "m30k_test_2016_flickr", "m30k_test_2017_mscoco", "flores-dev"};
+  if (full_run())
+    sets = {"tatoeba_dev", "tatoeba_test", "m30k_test_2016_flickr", "m30k_test_2017_mscoco", "flores-dev"};
   for (const char* set : sets) {
     const std::vector<std::string> source = read_lines(folder + "/" + set + ".en");
     const std::vector<std::string> reference = read_lines(folder + "/" + set + ".de");
@@ -41,7 +43,8 @@ TEST_CASE("quality: int8 stays within 0.3 BLEU of float32 on every set") {
     }
     size_t same = 0;
     for (size_t i = 0; i < source.size(); ++i) same += texts[0][i] == texts[1][i];
-    const double want = bench::corpus_bleu(texts[0], reference).score, got = bench::corpus_bleu(texts[1], reference).score;
+    const double want = bench::corpus_bleu(texts[0], reference).score,
+                 got = bench::corpus_bleu(texts[1], reference).score;
     MESSAGE(std::string(set) << ": BLEU float32 " << want << ", int8 " << got << "; " << same << " of " << source.size()
                              << " texts identical");
     CHECK(std::abs(got - want) <= 0.3);

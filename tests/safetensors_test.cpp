@@ -78,12 +78,12 @@ TEST_CASE("safetensors: hostile and damaged files are refused, each with its sen
       {one(entry("a", "F32", "[3]", "[0,12]")), "4 bytes at its end"},
       {one("\"\\u001b[2J\":7"), "tensor ?[2J lacks"},
   };
-  for (const auto& one : cases) {
-    CAPTURE(one.sentence);
-    const Result<SafeTensors> read = parse(one.file);
+  for (const auto& bad : cases) {
+    CAPTURE(bad.sentence);
+    const Result<SafeTensors> read = parse(bad.file);
     CHECK_FALSE(read);
     CAPTURE(std::string(read.error().text));
-    CHECK(std::strstr(read.error().text, one.sentence.c_str()) != nullptr);
+    CHECK(std::strstr(read.error().text, bad.sentence.c_str()) != nullptr);
   }
 }
 

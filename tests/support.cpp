@@ -124,15 +124,13 @@ std::vector<Translated> Session::run(size_t count, const Show& show) {
 }
 
 std::vector<Translated> Session::translate(std::span<const std::string> lines) {
-  return run(lines.size(), [&](size_t line, size_t used, Input& input) {
-    input.text = std::string_view(lines[line]).substr(used);
-  });
+  return run(lines.size(),
+             [&](size_t line, size_t used, Input& input) { input.text = std::string_view(lines[line]).substr(used); });
 }
 
 std::vector<Translated> Session::translate_ids(std::span<const std::vector<int32_t>> lines) {
-  return run(lines.size(), [&](size_t line, size_t used, Input& input) {
-    input.ids = std::span(lines[line]).subspan(used);
-  });
+  return run(lines.size(),
+             [&](size_t line, size_t used, Input& input) { input.ids = std::span(lines[line]).subspan(used); });
 }
 
 }  // namespace dragoman::test

@@ -35,7 +35,8 @@ TEST_CASE("text_split: characters are never cut") {
 }
 
 TEST_CASE("text_split: every cut is inside the text and makes progress") {
-  const std::string odd[] = {" ", "      ", "\x80\x80\x80\x80", ". . . . ", "a", std::string(5, '\0'), "\xf0\x9f\x98\x80"};
+  const std::string odd[] = {
+      " ", "      ", "\x80\x80\x80\x80", ". . . . ", "a", std::string(5, '\0'), "\xf0\x9f\x98\x80"};
   for (const std::string& text : odd) {
     for (size_t limit = 1; limit <= text.size(); ++limit) {
       const size_t cut = best_cut(text, limit);

@@ -135,13 +135,13 @@ TEST_CASE("trained models of all kinds give the library's ids and text on random
   size_t compared = 0;
   for (const char* type : {"unigram", "bpe"}) {
     for (const Variant& variant : variants) {
-      const std::string spm = train(type, 600, variant.options);
+      const std::string spm = train(type, 450, variant.options);
       const std::string name = std::string(type) + ", " + variant.name;
       compare_random(Pair(name, spm), count, ++seed);
       compare_random(Pair(name + ", unused pieces", with_unused_pieces(spm, 3)), count / 3, ++seed);
       compared += count + count / 3;
     }
-    const std::string spm = train(type, 600, symbols);
+    const std::string spm = train(type, 450, symbols);
     compare_random(Pair(std::string(type) + ", positive scores", with_scores(spm, 20)), count, ++seed);
     compare_random(Pair(std::string(type) + ", spaces stay", with_normalizer_fields(spm, {"\x28\x00", 2})), count,
                    ++seed);
@@ -153,7 +153,7 @@ TEST_CASE("trained models of all kinds give the library's ids and text on random
 TEST_CASE("a vocabulary gives ids to pieces, to some unknown runs and to nothing else") {
   for (const char* type : {"unigram", "bpe"}) {
     for (const char* options : {"", "byte_fallback=true", "user_defined_symbols=<sep>,ab"}) {
-      const std::string spm = train(type, 500, options);
+      const std::string spm = train(type, 450, options);
       const auto model = read_spm(bytes_of(spm), type);
       REQUIRE(model);
       Vocabulary vocabulary;
