@@ -10,7 +10,8 @@ Result<Json> read_json(const std::string& path) {
   const Result<SourceFile> file = SourceFile::open(path);
   if (!file) return file.error();
   const std::string_view text = file->text();
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestJson; };
+  Json json = Json::parse(text.begin(), text.end(), shallow, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object())
     return fail("%s is not a JSON object: it may be cut short or damaged", path.c_str());
   return json;

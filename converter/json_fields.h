@@ -10,6 +10,9 @@
 
 namespace dragoman {
 
+// What is nested deeper than this is left out: printing and comparing JSON recurse.
+inline constexpr int kDeepestJson = 16;
+
 // The whole file as a JSON object.
 Result<nlohmann::json> read_json(const std::string& path);
 

@@ -30,7 +30,7 @@ Result<Vocabulary> read_vocabulary(const std::string& folder, const char* name) 
     } else if (depth > 1) {
       odd = piece;
     }
-    return true;
+    return depth <= kDeepestJson;
   };
   const std::string_view text = file->text();
   const Json json = Json::parse(text.begin(), text.end(), collect, /*allow_exceptions=*/false);

@@ -1,5 +1,7 @@
 #include "converter/safetensors.h"
 
+#include "converter/json_fields.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -36,7 +38,7 @@ Result<Json> parse_header(std::string_view text, const char* name) {
   const auto watch_keys = [&](int depth, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::key && depth == 1 && !names.insert(value.get_ref<std::string&>()).second)
       twice = value.get_ref<std::string&>();
-    return true;
+    return depth <= kDeepestJson;
   };
   Json header = Json::parse(text.begin(), text.end(), watch_keys, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object())

@@ -209,6 +209,7 @@ void dragoman_translate(dragoman_translator* translator, const char* text, size_
                         return !s.taken;
                       },
                       take_single, &single};
+  translator->translator->start_line();
   translator->translator->translate(source, {add_part, &single}, options_of(options));
   if (single.result.target_ids) single.result.score /= static_cast<double>(single.result.target_ids);
   if (single.result.bytes > single.capacity) single.result.flags |= DRAGOMAN_TRUNCATED;

@@ -24,7 +24,7 @@ void KvPool::give_back(size_t count, float** from) {
 
 DecoderBuffers::DecoderBuffers(Carver& carve, const Architecture& a, size_t slots, size_t longest, size_t threads)
     : layer(carve, a, slots, a.decoder_ffn, longest, threads) {
-  logits = carve.array<float>(slots * round_up(a.target_vocabulary, kPanel));
+  logits = carve.array<float>(uint64_t{slots} * round_up(a.target_vocabulary, kPanel));
   active = carve.array<Slot*>(slots);
 }
 

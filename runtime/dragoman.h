@@ -15,6 +15,7 @@
  * UTF-8 with a length and need not end in a zero byte; output always does.
  * Threads: a model never changes and may be shared by any number of translators in any threads. A translator belongs to
  * one thread at a time. There are no globals.
+ * Callbacks run inside the call, with the float environment of the kernels (subnormals flushed to zero).
  * Memory: after dragoman_start nothing is allocated. Functions that can fail return 0 on success, else 1 and one
  * sentence in error->text (error may be NULL).
  * The model file must not be changed in place while open; replace it by renaming a new one over it. */

@@ -16,7 +16,9 @@
 
 namespace dragoman::v1 {
 
-using Error = dragoman_error;
+struct Error : dragoman_error {
+  Error() { text[0] = 0; }
+};
 using Plan = dragoman_plan;
 using Options = dragoman_options;
 
@@ -65,7 +67,7 @@ struct Translation {
 // Must not outlive its model. One thread at a time.
 class Translator {
  public:
-  // An empty translator and a sentence in `error` when the model is empty or it cannot start. memory: see dragoman.h.
+  // An empty translator when the model is empty (`error` keeps what open said) or when it cannot start.
   static Translator start(const Model& model, const Limits& limits, Error& error, const char* isa = nullptr,
                           void* memory = nullptr) {
     Translator t;

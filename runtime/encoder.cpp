@@ -9,12 +9,9 @@ EncoderBuffers::EncoderBuffers(Carver& carve, const Architecture& a, size_t rows
     : layer(carve, a, rows, a.encoder_ffn, longest, threads), max_rows(rows) {
   const size_t block_count = rows / kBlock + sentence_count;  // each sentence may leave one block partly empty
   const size_t block_floats = 2 * kBlock * a.d_model;
-  kv = carve.array<float>(block_count * block_floats);
+  kv = carve.array<float>(uint64_t{block_count} * block_floats);
   blocks = carve.array<float*>(block_count);
   sentences = carve.array<EncoderSentence>(sentence_count);
-  if (blocks) {
-    for (size_t i = 0; i < block_count; ++i) blocks[i] = kv + i * block_floats;
-  }
 }
 
 namespace {
@@ -84,7 +81,10 @@ void pre_norm_layer(const Context& c, const EncoderLayer& w, size_t rows, size_t
 void encode(const Context& c, EncoderBuffers& b, size_t count) {
   const Model& model = *c.model;
   const size_t d = model.arch.d_model;
-  const size_t rows = b.sentences[count - 1].begin + b.sentences[count - 1].ids.size();
+  const EncoderSentence& last = b.sentences[count - 1];
+  const size_t rows = last.begin + last.ids.size();
+  // Written anew each time: between two calls these bytes are the decoder's.
+  for (size_t i = 0; i < last.first_block + blocks_for(last.ids.size()); ++i) b.blocks[i] = b.kv + i * 2 * kBlock * d;
   float* x = b.layer.x;
   for_each_sentence(b, count, 0, rows, [&](const EncoderSentence& s, size_t from, size_t to) {
     for (size_t row = from; row < to; ++row) {

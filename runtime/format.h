@@ -2,7 +2,7 @@
 //
 //   FileHeader                     64 bytes
 //   Section[section_count]         96 bytes each
-//   sections                       each at a multiple of 64; gaps are zero
+//   sections                       each at a multiple of 64, in the order of the table; gaps are zero
 //
 // Checked at every open: header, section table, and the sections of kind architecture, tokenizer, selftest and text.
 // Checked by `dragoman verify`: the tensors.
@@ -92,6 +92,7 @@ struct Architecture {
 };
 static_assert(sizeof(Architecture) == 128);
 
+inline constexpr uint32_t kMaxSections = 4096;  // 64 and 64 layers have fewer
 inline constexpr uint32_t kMaxLayers = 64;
 inline constexpr uint32_t kMaxDModel = 16384;
 inline constexpr uint32_t kMaxFfn = 65536;

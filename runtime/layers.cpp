@@ -5,9 +5,9 @@
 
 namespace dragoman {
 
-LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t rows, size_t ffn, size_t longest,
+LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_count, size_t ffn, size_t longest,
                            size_t threads) {
-  const uint64_t d = a.d_model;
+  const uint64_t d = a.d_model, rows = row_count;  // 64 bits: products are counted before they are refused
   x = carve.array<float>(rows * d);
   normed = carve.array<float>(a.norm == NormPosition::kPre ? rows * d : 0);
   qkv = carve.array<float>(rows * 3 * d);

@@ -12,6 +12,11 @@
 
 namespace dragoman {
 
+// K/V blocks that hold this many positions.
+constexpr size_t blocks_for(size_t positions) {
+  return (positions + kBlock - 1) / kBlock;
+}
+
 // What every sublayer needs to know.
 struct Context {
   const Model* model = nullptr;

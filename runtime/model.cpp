@@ -23,7 +23,7 @@ class Loader {
     return false;
   }
   bool check_header();
-  bool check_section(const Section& section);
+  bool check_section(const Section& section, uint64_t first);
   bool check_architecture(const Architecture& a);
 
   const Section* find(const char* name);
@@ -99,7 +99,8 @@ bool Loader::check_header() {
                       static_cast<unsigned long long>(header.file_bytes), file_.size()));
   }
   const uint64_t table_bytes = uint64_t{header.section_count} * sizeof(Section);
-  if (table_bytes > file_.size() - sizeof header || header.reserved0 || header.reserved[0] || header.reserved[1]) {
+  if (header.section_count > kMaxSections || table_bytes > file_.size() - sizeof header || header.reserved0 ||
+      header.reserved[0] || header.reserved[1]) {
     return wrong(fail("%s has a header that contradicts itself: convert the model again", name_));
   }
   const std::byte* table = file_.data() + sizeof header;
@@ -107,20 +108,22 @@ bool Loader::check_header() {
     return wrong(fail("%s is damaged: the section table's checksum does not match; copy or download it again", name_));
   }
   sections_ = {reinterpret_cast<const Section*>(table), header.section_count};
+  uint64_t end = sizeof header + table_bytes;  // sections do not overlap: checking them reads the file once at most
   for (const Section& section : sections_) {
-    if (!check_section(section)) return false;
+    if (!check_section(section, end)) return false;
+    end = section.offset + section.bytes;
   }
   return true;
 }
 
-bool Loader::check_section(const Section& section) {
-  const uint64_t first = sizeof(FileHeader) + sections_.size_bytes();
+bool Loader::check_section(const Section& section, uint64_t first) {
   const uint64_t bytes = file_.size();
   const bool named = section.name[0] != 0 && section.name[sizeof section.name - 1] == 0;
   if (!named) return wrong(fail("%s has a section without a proper name: convert the model again", name_));
   if (section.offset % kAlignment || section.offset < first || section.offset > bytes ||
       section.bytes > bytes - section.offset || section.reserved[0] || section.reserved[1]) {
-    return wrong(fail("%s: section %s lies outside the file: convert the model again", name_, section.name));
+    return wrong(fail("%s: section %s lies outside the file or on top of another: convert the model again", name_,
+                      section.name));
   }
   const bool is_tensor = section.kind == SectionKind::kTensor;
   if (section.kind < SectionKind::kArchitecture || section.kind > SectionKind::kText ||
@@ -143,24 +146,31 @@ bool Loader::check_architecture(const Architecture& a) {
   uint32_t reserved = 0;
   for (const uint32_t word : a.reserved) reserved |= word;
   const uint32_t smaller = a.source_vocabulary < a.target_vocabulary ? a.source_vocabulary : a.target_vocabulary;
-  const char* bad = !in(a.d_model, 16, kMaxDModel) || a.d_model % 16                               ? "d_model"
-                    : !in(a.encoder_layers, 1, kMaxLayers) || !in(a.decoder_layers, 1, kMaxLayers) ? "the layer count"
-                    : !heads_fit(a.encoder_heads) || !heads_fit(a.decoder_heads)                   ? "the head count"
-                    : !in(a.encoder_ffn, 16, kMaxFfn) || a.encoder_ffn % 16                        ? "encoder_ffn"
-                    : !in(a.decoder_ffn, 16, kMaxFfn) || a.decoder_ffn % 16                        ? "decoder_ffn"
-                    : !in(a.source_vocabulary, 2, kMaxVocabulary) || !in(a.target_vocabulary, 2, kMaxVocabulary)
-                        ? "the vocabulary"
-                    : !in(a.positions, 2, kMaxPositions)                                       ? "positions"
-                    : a.activation > Activation::kGeluTanh                                     ? "the activation"
-                    : a.norm > NormPosition::kPre || a.weights > Weights::kInt8                ? "an enum"
-                    : a.flags & ~uint32_t{kAllArchitectureFlags} || reserved                   ? "a flag"
-                    : a.eos >= smaller || a.unk >= smaller || a.pad >= a.target_vocabulary     ? "a special id"
-                    : a.decoder_start >= a.target_vocabulary                                   ? "decoder_start"
-                    : !std::isfinite(a.embedding_scale)                                        ? "embedding_scale"
-                    : !std::isfinite(a.layer_norm_epsilon) || a.layer_norm_epsilon < 0         ? "layer_norm_epsilon"
-                    : a.flags & kSharedEmbedding && a.source_vocabulary != a.target_vocabulary ? "the shared vocabulary"
-                                                                                               : nullptr;
-  if (bad) return wrong(fail("%s: the architecture record has an impossible value for %s", name_, bad));
+  const struct {
+    bool holds;
+    const char* what;
+  } rules[] = {
+      {in(a.d_model, 16, kMaxDModel) && a.d_model % 16 == 0, "d_model"},
+      {in(a.encoder_layers, 1, kMaxLayers) && in(a.decoder_layers, 1, kMaxLayers), "the layer count"},
+      {heads_fit(a.encoder_heads) && heads_fit(a.decoder_heads), "the head count"},
+      {in(a.encoder_ffn, 16, kMaxFfn) && a.encoder_ffn % 16 == 0, "encoder_ffn"},
+      {in(a.decoder_ffn, 16, kMaxFfn) && a.decoder_ffn % 16 == 0, "decoder_ffn"},
+      {in(a.source_vocabulary, 2, kMaxVocabulary) && in(a.target_vocabulary, 2, kMaxVocabulary), "the vocabulary"},
+      {in(a.positions, 2, kMaxPositions), "positions"},
+      {a.activation <= Activation::kGeluTanh, "the activation"},
+      {a.norm <= NormPosition::kPre && a.weights <= Weights::kInt8, "an enum"},
+      {(a.flags & ~uint32_t{kAllArchitectureFlags}) == 0 && reserved == 0, "a flag"},
+      {a.eos < smaller && a.unk < smaller && a.pad < a.target_vocabulary, "a special id"},
+      {a.decoder_start < a.target_vocabulary, "decoder_start"},
+      {std::isfinite(a.embedding_scale), "embedding_scale"},
+      {std::isfinite(a.layer_norm_epsilon) && a.layer_norm_epsilon >= 0, "layer_norm_epsilon"},
+      {!(a.flags & kSharedEmbedding) || a.source_vocabulary == a.target_vocabulary, "the shared vocabulary"},
+  };
+  for (const auto& rule : rules) {
+    if (!rule.holds) {
+      return wrong(fail("%s: the architecture record has an impossible value for %s", name_, rule.what));
+    }
+  }
   return true;
 }
 

@@ -13,10 +13,6 @@ constexpr uint32_t kTypicalPositions = 160;  // source and target of a long ever
 constexpr uint32_t kMaxSlots = 4096;
 constexpr size_t kWindowPerId = 32;  // bytes of text shown per source id: pieces are shorter than this, nearly always
 
-size_t blocks_for(size_t positions) {
-  return (positions + kBlock - 1) / kBlock;
-}
-
 size_t worst_blocks(const Limits& l, uint32_t positions) {
   return blocks_for(l.source) + blocks_for(length_cap(l.source, l.target, positions));
 }

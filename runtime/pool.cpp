@@ -1,6 +1,7 @@
 #include "runtime/pool.h"
 
 #include <sched.h>
+#include <signal.h>
 
 #include <cstring>
 
@@ -29,6 +30,9 @@ Status Pool::start(size_t threads) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
+  sigset_t all, before;  // the program's signal handlers do not run on these small stacks
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = 0;
   size_t started = 1;
   for (; started < threads_ && !failed; ++started) {
@@ -42,6 +46,7 @@ Status Pool::start(size_t threads) {
     };
     failed = pthread_create(&worker.thread, &attributes, body, &worker);
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (!failed) return Done{};
   threads_ = started - 1;

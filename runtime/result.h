@@ -18,6 +18,9 @@ __attribute__((format(printf, 1, 2))) inline Error fail(const char* format, ...)
   std::vsnprintf(error.text, sizeof error.text, format, args);
   va_end(args);
   if (error.text[0] == 0) error.text[0] = '?';
+  for (char& c : error.text) {  // names from a file must not steer a terminal
+    if (c != 0 && static_cast<unsigned char>(c) < 0x20) c = '?';
+  }
   return error;
 }
 

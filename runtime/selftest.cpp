@@ -20,9 +20,10 @@ bool next_case(std::span<const std::byte>& bytes, Case& out) {
   SelfTestCase header;
   if (bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.text_bytes > bytes.size()) return false;
   const uint64_t text_bytes = round_up(header.text_bytes, 4);
   const uint64_t ids = uint64_t{header.source_ids} + header.target_ids;
-  const uint64_t total = round_up(sizeof header + text_bytes + 4 * ids, 8);
+  const uint64_t total = (sizeof header + text_bytes + 4 * ids + 7) / 8 * 8;
   if (total > bytes.size() || header.source_ids == 0) return false;
   const std::byte* at = bytes.data() + sizeof header;
   out.text = {reinterpret_cast<const char*>(at), header.text_bytes};

@@ -45,6 +45,15 @@ int quality(std::string_view text, size_t at) {
 
 }  // namespace
 
+std::string_view whole_characters(std::string_view text) {
+  size_t begin = text.size();  // of the last character
+  while (begin > 0 && text.size() - begin < 3 && is_continuation(text[begin - 1])) --begin;
+  if (begin < 2) return text;
+  const unsigned char lead = static_cast<unsigned char>(text[begin - 1]);
+  const size_t announced = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return text.size() - (begin - 1) < announced ? text.substr(0, begin - 1) : text;
+}
+
 size_t best_cut(std::string_view text, size_t limit) {
   size_t best[4] = {};  // the last cut of each quality
   for (size_t at = limit; at > 0 && !best[3]; --at) {

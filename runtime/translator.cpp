@@ -1,28 +1,15 @@
 #include "runtime/translator.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <cfloat>
 #include <cstring>
 #include <new>
 
 #include "kernels/float_env.h"
+#include "runtime/clock.h"
 #include "runtime/text_split.h"
 
 namespace dragoman {
-namespace {
-
-double now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-size_t blocks_for(size_t positions) {
-  return (positions + kBlock - 1) / kBlock;
-}
-
-}  // namespace
 
 struct Translator::Call {
   const Source& source;
@@ -65,15 +52,16 @@ void Translator::translate(const Source& source, const Sink& sink, const Options
 // Reads the next part into `part`; false when the source has nothing now.
 bool Translator::read_part(const Call& call, Part& part) {
   Input input;
-  drained_ = !call.source.peek(call.source.user, input);
+  drained_ = !call.source.peek(call.source.user, input) ||
+             (!input.complete && input.text.empty() && input.ids.empty());  // a line of which nothing is there yet
   if (drained_) return false;
   part.number = next_ - first_;
   part.flags = 0;
-  part.score = 0;
+  part.score_after(0) = 0;
   part.source_count = part.target_count = 0;
   part.finished = false;
   part.loops.reset();
-  part.admitted = part.encoded = part.done = now();
+  part.admitted = part.encoded = part.done = seconds_now();
   if (input.text.data()) {
     read_text(call, input, part);
   } else {
@@ -100,37 +88,22 @@ void Translator::read_ids(const Call& call, const Input& input, Part& part) {
   call.source.take(call.source.user, part.line_end ? input.ids.size() : take);
 }
 
-Encoded Translator::tokenize(std::string_view text, Part& part) {
-  return context_.model->source.encode(text, token_scratch_, part.source.first(part.source.size() - 1));
-}
-
 void Translator::read_text(const Call& call, const Input& input, Part& part) {
-  std::string_view text = input.text.substr(0, plan_.window_bytes);
+  const Tokenizer& tokenizer = context_.model->source;
+  const std::string_view text = input.text.substr(0, plan_.window_bytes);
   const bool whole = input.complete && text.size() == input.text.size();
   Encoded encoded;
-  size_t used = text.size();
-  if (whole) encoded = tokenize(text, part);
-  if (!whole || !encoded.fits) used = cut_text(text, part, encoded);
+  const size_t used = cut_to_fit(text, whole, [&](std::string_view beginning) {
+    encoded = tokenizer.encode(beginning, token_scratch_, part.source.first(part.source.size() - 1));
+    return encoded.fits;
+  });
+  if (!encoded.fits) encoded = {.unknown = true};  // one character with more ids than the longest source
   part.line_end = input.complete && used == input.text.size();
   part.source_count = encoded.count;
   if (encoded.count > 0) part.source[part.source_count++] = static_cast<int32_t>(context_.model->arch.eos);
   if (encoded.unknown) part.flags |= kUnknown;
   if (encoded.invalid_utf8) part.flags |= kInvalidUtf8;
   call.source.take(call.source.user, used);
-}
-
-// The longest well-cut beginning of `text` whose ids fit. Each try is at most three quarters of the one before.
-size_t Translator::cut_text(std::string_view text, Part& part, Encoded& encoded) {
-  for (size_t limit = text.size();;) {
-    const size_t cut = best_cut(text, limit);
-    encoded = tokenize(text.substr(0, cut), part);
-    if (encoded.fits) return cut;
-    if (limit <= 4) {  // one character with more ids than the longest source
-      encoded = {.unknown = true};
-      return cut;
-    }
-    limit = std::min(limit, cut) * 3 / 4;
-  }
 }
 
 // --- into the slots ------------------------------------------------------------------------------------------------
@@ -179,7 +152,7 @@ void Translator::encode_batch(const Call& call, size_t count) {
   encode(context_, encoder_, count);
   const Operand memory = operand(context_, encoder_.layer.x, rows, a.d_model, encoder_.layer);
   enter(context_, memory, memory_rows_, count, encoder_.layer.qkv);
-  const double time = now();
+  const double time = seconds_now();
   for (size_t i = 0; i < count; ++i) {
     Part& part = *entering_[i];
     part.encoded = time;
@@ -215,13 +188,15 @@ bool Translator::accept(const Call& call, Part& part, const float* logits) {
   if (call.probe.logits)
     call.probe.logits(call.probe.user, part.number, part.target_count, logits, a.target_vocabulary);
   const ArgMax best = context_.kernels->argmax(logits, a.target_vocabulary);
-  const bool finite = best.index != ArgMax::kNone;
-  const int32_t id = static_cast<int32_t>(finite ? best.index : a.eos);
+  const int32_t id = static_cast<int32_t>(best.index != ArgMax::kNone ? best.index : a.eos);
+  const bool finite = best.index != ArgMax::kNone && best.value <= FLT_MAX;
   if (!finite) part.flags |= kNumeric;
+  double score = part.score_after(part.target_count);
   if (call.options.scores && finite) {
-    part.score += static_cast<double>(best.value - context_.kernels->log_sum_exp(logits, a.target_vocabulary));
+    score += static_cast<double>(best.value - context_.kernels->log_sum_exp(logits, a.target_vocabulary));
   }
   part.target[part.target_count++] = id;
+  part.score_after(part.target_count) = score;
   part.slot.last_id = id;
   ++part.slot.length;
   if (call.options.token && !call.options.token(call.options.token_user, part.number, id)) {
@@ -246,14 +221,14 @@ void Translator::finish(Part& part) {
   kv_.give_back(blocks_for(part.cap), part.slot.self_blocks);
   kv_.give_back(blocks_for(part.source_count), part.slot.memory_blocks);
   part.finished = true;
-  part.done = now();
+  part.done = seconds_now();
 }
 
 // --- ids to text ---------------------------------------------------------------------------------------------------
 
 void Translator::deliver(const Call& call) {
   for (; oldest_ < next_ && part_at(oldest_).finished; ++oldest_) {
-    const Part& part = part_at(oldest_);
+    Part& part = part_at(oldest_);
     Output output;
     output.ids = part.target.first(part.target_count);
     output.source_ids = part.source.first(part.source_count);
@@ -263,7 +238,7 @@ void Translator::deliver(const Call& call) {
     output.flags = part.flags;
     output.part = part.number;
     output.line_end = part.line_end;
-    output.score = part.score;
+    output.score = part.score_after(part.target_count);
     output.encode_seconds = part.encoded - part.admitted;
     output.decode_seconds = part.done - part.encoded;
     call.sink.part(call.sink.user, output);

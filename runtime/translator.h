@@ -108,8 +108,10 @@ struct Part {
   LoopDetector loops;
   bool finished = false, line_end = true;
   uint32_t flags = 0;
-  double score = 0;
+  double scores[32] = {};  // sums of log-probabilities after the last ids: a cut loop takes up to 24 of them back
   double admitted = 0, encoded = 0, done = 0;  // times in seconds
+
+  double& score_after(size_t ids) { return scores[ids % 32]; }
 };
 
 // Lives in its own arena. One translator belongs to one thread at a time; many may share a model.
@@ -121,6 +123,9 @@ class Translator {
 
   // Translates until the source has nothing more to show and everything in flight is delivered.
   void translate(const Source& source, const Sink& sink, const Options& options = {}, const Probe& probe = {});
+
+  // The next text is a line of its own, even if the last source stopped in the middle of one.
+  void start_line() { line_is_split_ = false; }
 
   const Plan& plan() const { return plan_; }
   const Model& model() const { return *context_.model; }
@@ -135,8 +140,6 @@ class Translator {
   bool read_part(const Call& call, Part& part);
   void read_ids(const Call& call, const Input& input, Part& part);
   void read_text(const Call& call, const Input& input, Part& part);
-  Encoded tokenize(std::string_view text, Part& part);
-  size_t cut_text(std::string_view text, Part& part, Encoded& encoded);
 
   void admit(const Call& call);
   size_t admit_batch(const Call& call);

@@ -111,6 +111,22 @@ TEST_CASE("api: one model, many translators in many threads") {
   for (const std::string& out : got) CHECK(out == want);
 }
 
+TEST_CASE("api: the token callback sees the ids and can stop") {
+  dg::Error error{};
+  const dg::Model model = dg::Model::open(model_path("tiny-none").c_str(), error);
+  auto translator = dg::Translator::start(model, {}, error);
+  size_t left = 4;
+  const dg::Options options{
+      .cut_loops = 0,
+      .scores = 0,
+      .token = [](void* user, uint64_t, int32_t) -> int { return --*static_cast<size_t*>(user) > 0; },
+      .token_user = &left};
+  std::vector<char> buffer(translator.plan().output_bytes);
+  const dg::Translation t = translator.translate("They are pretty.", buffer, &options);
+  CHECK(t.result.target_ids == 4);
+  CHECK((t.result.flags & DRAGOMAN_STOPPED) != 0);
+}
+
 TEST_CASE("api: mean log-probability is negative and repeatable") {
   dg::Error error{};
   const dg::Model model = dg::Model::open(model_path("tiny-none").c_str(), error);

@@ -37,7 +37,8 @@ class AlignedBytes {
 };
 
 // Makes all checksums right again, as an attacker would, as far as the structure still holds.
-inline void mend_checksums(std::span<std::byte> file) {
+// Those of tensors, which no open looks at, only when asked.
+inline void mend_checksums(std::span<std::byte> file, bool tensors = false) {
   if (file.size() < sizeof(FileHeader)) return;
   FileHeader header;
   std::memcpy(&header, file.data(), sizeof header);
@@ -48,7 +49,7 @@ inline void mend_checksums(std::span<std::byte> file) {
       Section section;
       std::memcpy(&section, at, sizeof section);
       if (section.offset > file.size() || section.bytes > file.size() - section.offset) continue;
-      if (section.kind == SectionKind::kTensor) continue;
+      if (section.kind == SectionKind::kTensor && !tensors) continue;
       section.checksum = checksum(file.data() + section.offset, section.bytes);
       std::memcpy(at, &section, sizeof section);
     }
@@ -72,9 +73,11 @@ inline bool exercise(std::span<const std::byte> file, std::string_view text) {
     size_t bytes = 0;
     Input input;
     input.text = text.substr(0, plan->window_bytes);
-    translate_hashed(**created, input, [&](const Output& output) { bytes += output.text.size(); });
+    for (int i = 0; i < 2; ++i) {  // the second time in memory that the decoder has used
+      translate_hashed(**created, input, [&](const Output& output) { bytes += output.text.size(); });
+    }
     (*created)->destroy();
-    if (bytes > 4 * plan->output_bytes * (text.size() + 1)) __builtin_trap();
+    if (bytes > 2 * plan->output_bytes * (text.size() + 1)) __builtin_trap();
   }
   ::operator delete (memory, std::align_val_t{64});
   (void)replay_selftest(*model, *available_kernels()[0]);

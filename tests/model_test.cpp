@@ -126,13 +126,36 @@ TEST_CASE("model: a weight of -128 and a changed tensor are found by verify") {
   AlignedBytes file(read_file(path));
   for (const Section& s : good->sections) {
     if (s.layout != Layout::kPanelsS8) continue;
-    file.span()[s.offset] = std::byte{0x80};
-    Model model;
-    REQUIRE(open_model(file.span(), "model.dgm", model));
-    const Status verified = verify_tensors(model, "model.dgm");
-    REQUIRE(!verified);
-    MESSAGE(verified.error().text);
-    break;
+    const std::byte old = file.span()[s.offset];
+    for (const bool mended : {false, true}) {
+      file.span()[s.offset] = std::byte{0x80};
+      if (mended) mend_checksums(file.span(), /*tensors=*/true);
+      Model model;
+      REQUIRE(open_model(file.span(), "model.dgm", model));
+      const Status verified = verify_tensors(model, "model.dgm");
+      REQUIRE(!verified);
+      MESSAGE(verified.error().text);
+      CHECK((std::string(verified.error().text).find("-128") != std::string::npos) == mended);
+      file.span()[s.offset] = old;
+    }
+    return;
+  }
+}
+
+TEST_CASE("model: sections on top of each other and too many of them are refused at once") {
+  const std::vector<std::byte> whole = read_file(model_path("tiny-int8"));
+  for (const bool many : {false, true}) {
+    AlignedBytes file(whole);
+    FileHeader header;
+    std::memcpy(&header, file.span().data(), sizeof header);
+    Section* sections = reinterpret_cast<Section*>(file.span().data() + sizeof header);
+    if (many) header.section_count = kMaxSections + 1;
+    if (!many) sections[2].offset = sections[1].offset;
+    std::memcpy(file.span().data(), &header, sizeof header);
+    mend_checksums(file.span());
+    const std::string sentence = refusal(file.span());
+    MESSAGE(sentence);
+    CHECK(!sentence.empty());
   }
 }
 

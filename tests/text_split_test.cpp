@@ -34,6 +34,16 @@ TEST_CASE("text_split: characters are never cut") {
   CHECK(first_part("\xe4\xbd\xa0\xe3\x80\x82\xe5\xa5\xbd\xe5\xa5\xbd", 9) == "\xe4\xbd\xa0\xe3\x80\x82");
 }
 
+TEST_CASE("text_split: a character whose end is missing waits for it") {
+  CHECK(whole_characters("ab\xe4\xbd") == "ab");
+  CHECK(whole_characters("ab\xe4") == "ab");
+  CHECK(whole_characters("ab\xe4\xbd\xa0") == "ab\xe4\xbd\xa0");
+  CHECK(whole_characters("ab\xf0\x9f\x98") == "ab");
+  CHECK(whole_characters("ab\x80\x80\x80\x80") == "ab\x80\x80\x80\x80");
+  CHECK(whole_characters("\xe4\xbd") == "\xe4\xbd");
+  CHECK(whole_characters("") == "");
+}
+
 TEST_CASE("text_split: every cut is inside the text and makes progress") {
   const std::string odd[] = {
       " ", "      ", "\x80\x80\x80\x80", ". . . . ", "a", std::string(5, '\0'), "\xf0\x9f\x98\x80"};

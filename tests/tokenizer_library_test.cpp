@@ -125,6 +125,8 @@ TEST_CASE("trained models of all kinds give the library's ids and text on random
       {"bytes, identity, all spaces", "byte_fallback=true " + identity + " " + spaces},
       {"symbols", symbols},
       {"symbols, bytes, all spaces, no prefix", symbols + " byte_fallback=true add_dummy_prefix=false " + spaces},
+      {"symbols that rules would change",
+       "normalization_rule_name=nfkc_cf user_defined_symbols=aB,e\xEF\xAC\x81,<Sep>"},
       {"suffix", "treat_whitespace_as_suffix=true"},
       {"suffix, symbols, all spaces", "treat_whitespace_as_suffix=true " + symbols + " " + spaces},
       {"pieces over spaces", "split_by_whitespace=false unk_surface=?"},
@@ -148,6 +150,18 @@ TEST_CASE("trained models of all kinds give the library's ids and text on random
     compared += 2 * count;
   }
   MESSAGE(compared << " random texts compared");
+}
+
+TEST_CASE("random models give the library's ids and text: ties, overlapping symbols, unused pieces") {
+  int differences = 0;
+  const auto models = uint64_t(20'000 * test_share());
+  for (uint64_t seed = 0; seed < models && differences < 10; ++seed) {
+    const bool bpe = seed % 2 != 0;
+    const Pair pair("random model " + std::to_string(seed), random_model(bpe, seed));
+    for (uint64_t i = 0; i < 30; ++i) differences += !pair.agree(random_letters(seed * 100 + i));
+  }
+  CHECK(differences == 0);
+  MESSAGE((models * 30) << " texts compared");
 }
 
 TEST_CASE("a vocabulary gives ids to pieces, to some unknown runs and to nothing else") {

@@ -208,6 +208,43 @@ std::string train(const char* model_type, int vocab_size, const std::string& opt
   return spm;
 }
 
+std::string random_letters(uint64_t seed) {
+  static const char* const kLetters[] = {"a", "b", "b", "c", "\xC3\xA9", " ", "d"};
+  std::mt19937_64 random(seed);
+  std::string out;
+  for (size_t n = random() % 24; n > 0; --n) out += kLetters[random() % std::size(kLetters)];
+  return out;
+}
+
+std::string random_model(bool bpe, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string out;
+  const auto add = [&out](std::string_view text, float score, unsigned type) {
+    std::string piece;
+    put_message(piece, 1, text);
+    piece += '\x15';
+    piece.append(reinterpret_cast<const char*>(&score), sizeof score);
+    piece += {'\x18', char(type)};
+    put_message(out, 1, piece);
+  };
+  add("<unk>", 0, 2);
+  add("</s>", 0, 3);
+  std::map<std::string, int> known;
+  for (size_t n = 5 + random() % 60; n > 0; --n) {
+    static const char* const kLetters[] = {"a", "b", "c", "\xC3\xA9", "\xE2\x96\x81"};
+    std::string text;
+    for (size_t k = 1 + random() % (1 + random() % 5); k > 0; --k) text += kLetters[random() % std::size(kLetters)];
+    if (known[text]++ != 0) continue;
+    const unsigned dice = unsigned(random() % 20);
+    add(text, float(random() % 8) * -2.5f, dice == 0 ? 4 : dice < 5 ? 5 : 1);
+  }
+  add("abcabc", 0, 1);
+  put_message(out, 2, bpe ? std::string_view("\x18\x02") : std::string_view("\x18\x01"));
+  const char spaces[] = {'\x20', char(random() % 2)};  // remove_extra_whitespaces
+  put_message(out, 3, {spaces, sizeof spaces});
+  return out;
+}
+
 std::string with_unused_pieces(const std::string& spm, size_t every) {
   size_t count = 0;
   return edit_pieces(spm, [&](std::string_view piece) -> std::string {
@@ -239,25 +276,11 @@ std::string with_normalizer_fields(const std::string& spm, std::string_view fiel
 }
 
 std::string RandomText::words(size_t count) {
-  static const char* const kSyllables[] = {"ka",
-                                           "lo",
-                                           "mi",
-                                           "ren",
-                                           "sta",
-                                           "th",
-                                           "e",
-                                           "an",
-                                           "in",
-                                           "\xC3\xA9",
-                                           "\xC3\xBCr",
-                                           "\xD0\xB4\xD0\xB0",
-                                           "\xD1\x80\xD0\xBE",
-                                           "\xE6\x97\xA5",
-                                           "\xE6\x9C\xAC",
-                                           "qu",
-                                           "or",
-                                           "7",
-                                           "20"};
+  // clang-format off
+  static const char* const kSyllables[] = {
+      "ka", "lo", "mi", "ren", "sta", "th", "e", "an", "in", "\xC3\xA9", "\xC3\xBCr", "\xD0\xB4\xD0\xB0",
+      "\xD1\x80\xD0\xBE", "\xE6\x97\xA5", "\xE6\x9C\xAC", "qu", "or", "7", "20"};
+  // clang-format on
   static const char* const kEnds[] = {"", "", "", "", ".", ",", "!", "?", ":", "-", "'s", ")", "\xE2\x80\x94"};
   std::string out;
   for (size_t i = 0; i < count; ++i) {
@@ -273,57 +296,23 @@ std::string RandomText::words(size_t count) {
 }
 
 std::string RandomText::fragment() {
-  static const char* const kSpecial[] = {" ",
-                                         "  ",
-                                         "   ",
-                                         "\t",
-                                         "\n",
-                                         "\r\n",
-                                         "\xC2\xA0",
-                                         "\xE3\x80\x80",
-                                         "\xE2\x80\x8B",
-                                         "\xE2\x80\x89",  // spaces
-                                         "\xE2\x96\x81",
-                                         "\xE2\x96\x81\xE2\x96\x81",  // U+2581 itself
-                                         "<unk>",
-                                         "</s>",
-                                         "<s>",
-                                         "<pad>",
-                                         "<0x41>",
-                                         "<0xE4>",
-                                         "<sep>",
-                                         "<sep",
-                                         "<se",
-                                         "abab",
-                                         "ab",
-                                         "a",
-                                         "@@",
-                                         "x y",
-                                         "\xEF\xB7\xBA",
-                                         "\xEF\xAC\x81",
-                                         "\xEF\xBC\xA1",
-                                         "\xC2\xBD",
-                                         "\xE2\x84\xA2",  // NFKC makes these longer
-                                         "\xCC\x81",
-                                         "e\xCC\x81",
-                                         "A\xCC\x8A",
-                                         "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB",
-                                         "\xE0\xA4\x95\xE0\xA5\x8D",  // combining
-                                         "\xEF\xBF\xBD",
-                                         "\xE2\x81\x87",
-                                         "\xF0\x9F\x98\x80",
-                                         "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB",
-                                         "\x01",
-                                         "\x7F",
-                                         "\xC0\x80",
-                                         "\xED\xA0\x80",
-                                         "\xF4\x90\x80\x80",
-                                         "\xF5",
-                                         "\xE2\x96",
-                                         "\xE2",
-                                         "\xF0\x9F\x98",
-                                         "\x80",
-                                         "\xFF"};  // not UTF-8
+  // clang-format off
+  static const char* const kSpecial[] = {
+      // spaces, and U+2581 itself
+      " ", "  ", "   ", "\t", "\n", "\r\n", "\xC2\xA0", "\xE3\x80\x80", "\xE2\x80\x8B", "\xE2\x80\x89",
+      "\xE2\x96\x81", "\xE2\x96\x81\xE2\x96\x81",
+      // special pieces, typed; user-defined symbols and parts of them
+      "<unk>", "</s>", "<s>", "<pad>", "<0x41>", "<0xE4>", "<sep>", "<sep", "<se", "<Sep>", "abab", "ab", "a", "aB",
+      "e\xEF\xAC\x81", "@@", "x y",
+      // what NFKC makes longer, and combining characters
+      "\xEF\xB7\xBA", "\xEF\xAC\x81", "\xEF\xBC\xA1", "\xC2\xBD", "\xE2\x84\xA2", "\xCC\x81", "e\xCC\x81",
+      "A\xCC\x8A", "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "\xE0\xA4\x95\xE0\xA5\x8D",
+      // replacement characters, emoji, control characters
+      "\xEF\xBF\xBD", "\xE2\x81\x87", "\xF0\x9F\x98\x80", "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB", "\x01",
+      "\x7F",
+      // not UTF-8
+      "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF5", "\xE2\x96", "\xE2", "\xF0\x9F\x98", "\x80", "\xFF"};
+  // clang-format on
   switch (below(12)) {
     case 0:
     case 1:

@@ -64,6 +64,11 @@ struct Pair {
 
 // A model trained by the library on generated text. `options` as for spm_train, without --model_type and --vocab_size.
 std::string train(const char* model_type, int vocab_size, const std::string& options);
+// A model no training would give: random short pieces over a few letters, scores with many ties, user-defined and
+// unused pieces that overlap others.
+std::string random_model(bool bpe, uint64_t seed);
+// A text of the same letters.
+std::string random_letters(uint64_t seed);
 // The same model with every n-th normal piece marked as unused.
 std::string with_unused_pieces(const std::string& spm, size_t every);
 // The same model with `shift` added to all scores.

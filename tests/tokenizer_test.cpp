@@ -156,6 +156,23 @@ TEST_CASE("of two equally good ways to split a text, the one found first stays")
   CHECK((opened->encode("cd", scratch, ids).count == 1 && ids[0] == 5));
 }
 
+TEST_CASE("byte pieces join over dropped ids, not over control pieces") {
+  SentencePieceModel model = small_model(false, true);
+  const auto decode = [&](const SpecialIds& special) {
+    const auto section = compile_tokenizer(model, nullptr, special);
+    REQUIRE_MESSAGE(section, section.error().text);
+    const AlignedBlob blob(*section);
+    const auto opened = Tokenizer::open(blob.bytes(), 1000);
+    REQUIRE_MESSAGE(opened, opened.error().text);
+    const int32_t bytes = int32_t(model.pieces.size()) - 256;
+    const int32_t ids[] = {bytes + 0xC3, 1, bytes + 0xA9};
+    char text[64];
+    return std::string(text, opened->decode(ids, text));
+  };
+  CHECK(decode({.eos = 1}) == "\xC3\xA9");
+  CHECK(decode({}) == "\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
 TEST_CASE("what does not fit is reported, and nothing is written past the end") {
   for (const Small& small : small_blobs()) {
     INFO(small.name);

@@ -80,7 +80,7 @@ constexpr char kTokenizeText[] =
     R"(usage: dragoman tokenize [-m FILE] [--pieces | --decode] [--target] [TEXT...]
 
 Text to ids, line by line, as the model sees it (without the end of sentence, which translate adds). TEXT, or
-standard input. Lines of more than about 16 KB are tokenised in parts, cut where translate would cut them.
+standard input. Lines of more than about 16 KB are tokenised in parts.
 
   -m, --model FILE   the model (see `dragoman help translate` for where it is looked for)
   --pieces           pieces, as they stand in the vocabulary, instead of ids

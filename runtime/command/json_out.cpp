@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/utf8.h"
+
 namespace dragoman::command {
 namespace {
 
@@ -40,24 +42,6 @@ void Keep::put(std::string_view text) {
   used_ += text.size();
 }
 
-size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0), second = byte(1);
-  if (text.empty()) return 0;
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool overlong = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second > 0x9F;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool overlong = first == 0xF0 && second < 0x90, beyond = first == 0xF4 && second > 0x8F;
-    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
-}
-
 template <class Sink>
 void put_json_text(Sink& sink, std::string_view text) {
   char escape[6];
@@ -67,7 +51,7 @@ void put_json_text(Sink& sink, std::string_view text) {
     sink.put(text.substr(0, plain));
     text.remove_prefix(plain);
     if (text.empty()) return;
-    const size_t length = utf8_sequence(text);
+    const size_t length = utf8_valid(text.data(), text.size());
     if (length == 1) {
       sink.put(escape_character(static_cast<unsigned char>(text[0]), escape));
     } else {

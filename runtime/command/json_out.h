@@ -25,10 +25,6 @@ class Keep {
   bool overflow_ = false;
 };
 
-// The length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. (RFC 3629: no overlong forms, no
-// surrogates, nothing above U+10FFFF.)
-size_t utf8_sequence(std::string_view text);
-
 // The inside of a JSON string: quotes, backslashes and control characters escaped, a byte that is not UTF-8 as U+FFFD.
 // Sink: anything with put(string_view).
 template <class Sink>

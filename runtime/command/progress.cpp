@@ -1,6 +1,5 @@
 #include "runtime/command/progress.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/command/text_out.h"
@@ -11,12 +10,6 @@ namespace {
 constexpr double kInterval = 0.1;
 
 }  // namespace
-
-double seconds_now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 Progress::Progress(bool wanted) : on_(wanted && ::isatty(STDERR_FILENO) == 1), start_(seconds_now()), shown_(start_) {}
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace dragoman::command {
+#include "runtime/clock.h"
 
-double seconds_now();  // of a clock that only goes forward
+namespace dragoman::command {
 
 class Progress {
  public:

@@ -92,15 +92,13 @@ void Run::end_line() {
 // The ids of the beginning of a line, and how many bytes that is.
 size_t Run::encode_part(const Line& line, Encoded& encoded) {
   const std::string_view text = line.bytes.substr(0, kWindow);
-  bool whole = line.complete && text.size() == line.bytes.size();
-  for (size_t limit = text.size();; whole = false) {
-    const size_t cut = whole ? limit : best_cut(text, limit);
-    encoded = tokenizer_.encode(text.substr(0, cut), buffers_.scratch, buffers_.ids);
-    if (encoded.fits) return cut;
-    encoded = {};
-    if (limit <= 4) return cut;
-    limit = std::max<size_t>(1, std::min(limit, cut) * 3 / 4);
-  }
+  const bool whole = line.complete && text.size() == line.bytes.size();
+  const size_t used = cut_to_fit(text, whole, [&](std::string_view beginning) {
+    encoded = tokenizer_.encode(beginning, buffers_.scratch, buffers_.ids);
+    return encoded.fits;
+  });
+  if (!encoded.fits) encoded = {};
+  return used;
 }
 
 bool Run::encode_some() {
