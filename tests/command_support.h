@@ -37,6 +37,7 @@ class Coprocess {
   void close_input();
   void close_output();
   int wait();  // the exit code
+  int process() const { return process_; }
 
  private:
   int to_ = -1, from_ = -1, process_ = -1;
