@@ -1,6 +1,8 @@
 # What ./try and ./check share: say what is done, install what is missing, build a preset.
 
-say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+say() {
+  if [ -t 2 ]; then printf '\033[1m%s\033[0m\n' "$*" >&2; else printf '%s\n' "$*" >&2; fi
+}
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then

@@ -38,12 +38,13 @@ void gemm_s8(benchmark::State& state, const Kernels* kernels, Shape s) {
   const FloatEnv env;
   const size_t m = static_cast<size_t>(state.range(0));
   const std::vector<int8_t> x(m * s.k, -3), w(s.k * s.n, 5);
-  const std::vector<float> x_scale(m, 0.1f), w_scale(s.n, 0.1f), bias(s.n);
+  const std::vector<float> w_scale(s.n, 0.1f), bias(s.n);
   const std::vector<int32_t> sum(s.n, static_cast<int32_t>(5 * s.k));
+  const std::vector<RowQuant> rows(m, {0.1f, 3});
   std::vector<float> y(m * s.n);
   const PanelsS8 panels{w.data(), w_scale.data(), sum.data(), bias.data(), s.k, s.n / kPanel};
   for (auto _ : state) {
-    kernels->gemm_s8(x.data(), x_scale.data(), m, panels, y.data(), s.n);
+    kernels->gemm_s8(x.data(), rows.data(), m, panels, y.data(), s.n);
     benchmark::ClobberMemory();
   }
   set_rate(state, m, s);

@@ -6,14 +6,14 @@
 
 namespace dragoman {
 
-// y (M, 16) of one panel: fma(float(sum), x_scale * w_scale, bias).
+// y (M, 16) of one panel: fma(float(sum), row scale * column scale, bias).
 template <class Isa, size_t M>
-void tile_s8(const int8_t* x, const float* x_scale, const PanelsS8& w, float* y, size_t ldy) {
+void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
   using V = Vec16<Isa>;
   constexpr size_t kLanes = Isa::kLanes;
   typename Isa::I acc[M][V::kRegs];
   for (size_t r = 0; r < M; ++r) {
-    for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes);
+    for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes, quant[r].zero);
   }
   for (size_t k = 0; k < w.k; k += 4) {
     typename Isa::Weights weights[V::kRegs];
@@ -25,56 +25,61 @@ void tile_s8(const int8_t* x, const float* x_scale, const PanelsS8& w, float* y,
   }
   for (size_t r = 0; r < M; ++r) {
     const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::to_float(acc[r][i]); });
-    const V scale = V(x_scale[r]) * load<Isa>(w.scale);
+    const V scale = V(quant[r].scale) * load<Isa>(w.scale);
     store(y + r * ldy, fma(sum, scale, load<Isa>(w.bias)));
   }
 }
 
 // The tile for a row count known at run time, 1 <= m <= M.
 template <class Isa, size_t M = Isa::kRowsS8>
-void tile_rows_s8(const int8_t* x, const float* x_scale, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
   if (m == M) {
-    tile_s8<Isa, M>(x, x_scale, w, y, ldy);
+    tile_s8<Isa, M>(x, quant, w, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_s8<Isa, M - 1>(x, x_scale, m, w, y, ldy);
+    tile_rows_s8<Isa, M - 1>(x, quant, m, w, y, ldy);
   }
 }
 
 // Panels outside, rows inside: the weights come from memory once.
 template <class Isa>
-void gemm_s8(const int8_t* x, const float* x_scale, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
   for (size_t panel = 0; panel < w.panels; ++panel) {
     const PanelsS8 one = slice(w, panel, panel + 1);
     size_t tiles = (m + Isa::kRowsS8 - 1) / Isa::kRowsS8;
     for (size_t row = 0; row < m; --tiles) {
       const size_t rows = (m - row + tiles - 1) / tiles;
-      tile_rows_s8<Isa>(x + row * w.k, x_scale + row, rows, one, y + row * ldy + panel * kPanel, ldy);
+      tile_rows_s8<Isa>(x + row * w.k, quant + row, rows, one, y + row * ldy + panel * kPanel, ldy);
       row += rows;
     }
   }
 }
 
-// q[row] = round(x[row] * 127 / max|x|), half to even; scale[row] = max|x| / 127.
+// q = round(x / scale) - zero, half to even, for each row over its range [lo, hi] with 0 in it.
 template <class Isa>
-void quantize_rows(const float* x, size_t m, size_t k, int8_t* q, float* scale) {
+void quantize_rows(const float* x, size_t m, size_t k, int8_t* q, RowQuant* quant) {
   using V = Vec16<Isa>;
   const V magic(12582912.0f);  // 1.5 * 2^23: adding and taking it back rounds to an integer
   for (size_t row = 0; row < m; ++row, x += k, q += k) {
-    V top(0.0f);
-    for_each<Isa>(x, k, 0.0f,
-                  [&](V v) DRAGOMAN_INLINE_LAMBDA { top = max(max(v, V(0.0f) - v), top); });  // NaN leaves top as it is
-    const float largest = fold16_max(top);
-    if (largest < 0x1p-100f) {
-      scale[row] = 0;
+    V top(0.0f), bottom(0.0f);
+    for_each<Isa>(x, k, 0.0f, [&](V v) DRAGOMAN_INLINE_LAMBDA {  // NaN leaves both as they are
+      top = max(v, top);
+      bottom = max(V(0.0f) - v, bottom);
+    });
+    const float hi = fold16_max(top), lo = -fold16_max(bottom), range = hi - lo;
+    if (range < 0x1p-100f) {
+      quant[row] = {};
       std::memset(q, 0, k);
       continue;
     }
-    scale[row] = largest / 127.0f;
-    const V inverse(127.0f / largest);
-    const auto round = [&](V v, int8_t* to) DRAGOMAN_INLINE_LAMBDA {
-      const V t = min(max(v * inverse, V(-127.0f)), V(127.0f));  // NaN to -127
-      Isa::store_s8(to, ((t + magic) - magic).reg);
+    const V inverse(254.0f / range);
+    const auto steps = [&](V v) DRAGOMAN_INLINE_LAMBDA {
+      return (min(max(v * inverse, V(-254.0f)), V(254.0f)) + magic) - magic;  // NaN to -254
     };
+    const auto in_range = [&](V t) DRAGOMAN_INLINE_LAMBDA { return min(max(t, V(-127.0f)), V(127.0f)); };
+    const float middle = fold16_max(in_range(steps(V(0.5f * (hi + lo)))));  // sixteen times the same
+    quant[row] = {range / 254.0f, static_cast<int32_t>(middle)};
+    const auto round = [&](V v, int8_t* to)
+                           DRAGOMAN_INLINE_LAMBDA { Isa::store_s8(to, in_range(steps(v) - V(middle)).reg); };
     size_t i = 0;
     for (; i + 16 <= k; i += 16) round(load<Isa>(x + i), q + i);
     if (i < k) {

@@ -110,8 +110,10 @@ struct Portable {
     const S v = __builtin_bit_cast(S, four);
     return {(v << 8) >> 8, v >> 8};
   }
-  DRAGOMAN_INLINE static I start(const int32_t*) {
-    return I{};
+  DRAGOMAN_INLINE static I start(const int32_t* sum, int32_t zero) {
+    U sums;  // unsigned: a hostile file's sums may wrap, as they do in a vector instruction
+    std::memcpy(&sums, sum, sizeof sums);
+    return __builtin_bit_cast(I, sums * static_cast<uint32_t>(zero));
   }
   DRAGOMAN_INLINE static I dot4(I acc, Quad x, Weights w) {
     const S pairs = x.even * w.even + x.odd * w.odd;
@@ -180,7 +182,9 @@ struct Avx2 {
     std::memcpy(&x, p, sizeof x);
     return _mm256_set1_epi32(x);
   }
-  DRAGOMAN_INLINE static I start(const int32_t*) { return _mm256_setzero_si256(); }
+  DRAGOMAN_INLINE static I start(const int32_t* sum, int32_t zero) {
+    return _mm256_mullo_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum)), _mm256_set1_epi32(zero));
+  }
   DRAGOMAN_INLINE static I dot4(I acc, Quad x, const Weights& w) {
     const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(x, w.value));
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

@@ -32,7 +32,7 @@ struct PanelsF32 {
 };
 
 // W (k, 16 * panels) packed as [panels][k/4][16][4] in [-127, 127]; per column a scale, a bias, and the sum of its
-// weights (what a u8 x s8 instruction needs to take back an offset of 128 on x).
+// weights (for the zero of a row, and for a u8 x s8 instruction to take back an offset of 128 on x).
 struct PanelsS8 {
   const int8_t* w = nullptr;
   const float* scale = nullptr;
@@ -40,6 +40,12 @@ struct PanelsS8 {
   const float* bias = nullptr;
   size_t k = 0;
   size_t panels = 0;
+};
+
+// How a row of activations became int8: x = scale * (q + zero), with q and zero in [-127, 127].
+struct RowQuant {
+  float scale = 0;
+  int32_t zero = 0;
 };
 
 // The same matrix, panels [begin, end) only: how threads share one product.
@@ -74,11 +80,13 @@ struct Kernels {
 
   // y (m, 16 * panels; row stride ldy) = x (m, k) W + bias.
   void (*gemm_f32)(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy);
-  // y = (x W) * x_scale[row] * w.scale[column] + bias: int32 sums are exact, then fma(float(sum), sx * sw, bias).
-  void (*gemm_s8)(const int8_t* x, const float* x_scale, size_t m, const PanelsS8& w, float* y, size_t ldy);
-  // Each row of x (m, k) symmetrically to [-127, 127], rounding half to even; scale[row] = max|x| / 127. A row whose
-  // max|x| is below 2^-100 becomes zeros with scale 0. NaN becomes -127.
-  void (*quantize_rows)(const float* x, size_t m, size_t k, int8_t* q, float* scale);
+  // y = ((x + zero) W) * scale of the row * scale of the column + bias: the int32 sum is exact, with zero times the
+  // column's sum in it, and then comes fma(float(sum), sx * sw, bias).
+  void (*gemm_s8)(const int8_t* x, const RowQuant* rows, size_t m, const PanelsS8& w, float* y, size_t ldy);
+  // Each row of x (m, k) over its own range [lo, hi], 0 included: scale = (hi - lo) / 254, zero the middle, rounding
+  // half to even. 0 stays 0 exactly, and a row after a ReLU has twice the steps it would have around 0. A row whose
+  // range is below 2^-100 becomes zeros with scale 0. NaN becomes q = -127.
+  void (*quantize_rows)(const float* x, size_t m, size_t k, int8_t* q, RowQuant* rows);
 
   // x (cols) = embedding row `id`, gathered from its panels, times scale, plus position (cols).
   void (*embed_f32)(const PanelsF32& table, size_t id, float scale, const float* position, float* x);

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/kernels.h"
+
 namespace dragoman::reference {
 
 using Doubles = std::vector<double>;
@@ -38,16 +40,16 @@ inline std::vector<Sum> gemm_f32(std::span<const float> x, std::span<const float
   return y;
 }
 
-// y (m, n) = (x W) * x_scale[row] * w_scale[column] + bias.
-inline std::vector<Sum> gemm_s8(std::span<const int8_t> x, std::span<const float> x_scale, std::span<const int8_t> w,
+// y (m, n) = ((x + zero[row]) W) * scale[row] * w_scale[column] + bias.
+inline std::vector<Sum> gemm_s8(std::span<const int8_t> x, std::span<const RowQuant> rows, std::span<const int8_t> w,
                                 std::span<const float> w_scale, std::span<const float> bias, size_t m, size_t n,
                                 size_t k) {
   std::vector<Sum> y(m * n);
   for (size_t r = 0; r < m; ++r) {
     for (size_t c = 0; c < n; ++c) {
       int64_t dot = 0;
-      for (size_t i = 0; i < k; ++i) dot += int64_t{x[r * k + i]} * w[c * k + i];
-      y[r * n + c].add(double(dot) * x_scale[r] * w_scale[c]);
+      for (size_t i = 0; i < k; ++i) dot += (int64_t{x[r * k + i]} + rows[r].zero) * w[c * k + i];
+      y[r * n + c].add(double(dot) * rows[r].scale * w_scale[c]);
       y[r * n + c].add(bias[c]);
     }
   }

@@ -15,7 +15,7 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_coun
   y = carve.array<float>(rows * d);
   hidden = carve.array<float>(rows * ffn);
   q = carve.array<int8_t>(a.weights == Weights::kInt8 ? rows * std::max<uint64_t>(d, ffn) : 0);
-  scale = carve.array<float>(rows);
+  quant = carve.array<RowQuant>(rows);
   score_stride = round_up(longest, kBlock);
   scores = carve.array<float>(threads * score_stride);
 }
@@ -23,16 +23,16 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_coun
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b) {
   if (c.model->arch.weights == Weights::kF32) return {x, nullptr, nullptr, rows};
   c.pool->run(rows, rows * k, [&](size_t, size_t begin, size_t end) {
-    c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.scale + begin);
+    c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.quant + begin);
   });
-  return {x, b.q, b.scale, rows};
+  return {x, b.q, b.quant, rows};
 }
 
 void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
   const size_t n = w.outputs(), k = w.f32.k + w.s8.k;
   c.pool->run(w.panels(), x.rows * n * k, [&](size_t, size_t begin, size_t end) {
     if (x.q) {
-      c.kernels->gemm_s8(x.q, x.scale, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
+      c.kernels->gemm_s8(x.q, x.quant, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
     } else {
       c.kernels->gemm_f32(x.x, x.rows, slice(w.f32, begin, end), y + begin * kPanel, n);
     }

@@ -26,15 +26,15 @@ struct Context {
 
 // Buffers of one pass over up to `rows` rows, used by encoder and decoder alike.
 struct LayerBuffers {
-  float* x;       // (T, D)   the residual stream
-  float* normed;  // (T, D)   LayerNorm(x), pre-norm models only
-  float* qkv;     // (T, 3D)  projections
-  float* mix;     // (T, D)   attention output
-  float* y;       // (T, D)   sublayer output
-  float* hidden;  // (T, F)
-  int8_t* q;      // (T, max(D, F))  rows as int8
-  float* scale;   // (T)
-  float* scores;  // (threads, longest)  attention scratch
+  float* x;         // (T, D)   the residual stream
+  float* normed;    // (T, D)   LayerNorm(x), pre-norm models only
+  float* qkv;       // (T, 3D)  projections
+  float* mix;       // (T, D)   attention output
+  float* y;         // (T, D)   sublayer output
+  float* hidden;    // (T, F)
+  int8_t* q;        // (T, max(D, F))  rows as int8
+  RowQuant* quant;  // (T)
+  float* scores;    // (threads, longest)  attention scratch
 
   LayerBuffers() = default;
   LayerBuffers(Carver& carve, const Architecture& a, size_t rows, size_t ffn, size_t longest, size_t threads);
@@ -45,7 +45,7 @@ struct LayerBuffers {
 struct Operand {
   const float* x = nullptr;
   const int8_t* q = nullptr;
-  const float* scale = nullptr;
+  const RowQuant* quant = nullptr;
   size_t rows = 0;
 };
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b);

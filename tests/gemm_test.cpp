@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tuple>
+
 #include "kernels/reference.h"
 #include "quant/pack.h"
 #include "tests/every_table.h"
@@ -36,7 +38,8 @@ struct CaseF32 {
 struct CaseS8 {
   size_t m, n, k;
   std::vector<int8_t> x, w, packed;
-  std::vector<float> x_scale, w_scale, bias;
+  std::vector<float> w_scale, bias;
+  std::vector<RowQuant> rows;
   std::vector<int32_t> sum;
 
   CaseS8(size_t m_, size_t n_, size_t k_)
@@ -46,16 +49,21 @@ struct CaseS8 {
         x(random_int8(m * k, m + k)),
         w(random_int8(n * k, n + k)),
         packed(pack_s8(w, n, k)),
-        x_scale(random_floats(m, 0.001f, 0.1f, m)),
         w_scale(random_floats(n, 0.001f, 0.1f, n)),
         bias(random_floats(n, -2, 2, n + 1)),
         sum(n) {
+    set_rows(random_floats(m, 0.001f, 0.1f, m));
     for (size_t i = 0; i < n * k; ++i) sum[i / k] += w[i];
+  }
+  void set_rows(const std::vector<float>& scale) {
+    const auto zero = random_int8(m, m + 7);
+    rows.resize(m);
+    for (size_t r = 0; r < m; ++r) rows[r] = {scale[r], zero[r]};
   }
   PanelsS8 panels() const { return {packed.data(), w_scale.data(), sum.data(), bias.data(), k, n / kPanel}; }
   std::vector<float> run(const Kernels& kernels) const {
     std::vector<float> y(m * n, 777);
-    kernels.gemm_s8(x.data(), x_scale.data(), m, panels(), y.data(), n);
+    kernels.gemm_s8(x.data(), rows.data(), m, panels(), y.data(), n);
     return y;
   }
 };
@@ -110,15 +118,15 @@ TEST_CASE("gemm_f32: a row alone, or a slice of the panels, has the bits it has 
     for (size_t m : kRows) {
       const CaseF32 c(m, 176, 48, random_floats(m * 48, -3, 3, m));
       const auto whole = c.run(kernels);
-      std::vector<float> rows(m * c.n), slices(m * c.n);
+      std::vector<float> alone(m * c.n), slices(m * c.n);
       for (size_t r = 0; r < m; ++r) {
-        kernels.gemm_f32(c.x.data() + r * c.k, 1, c.panels(), rows.data() + r * c.n, c.n);
+        kernels.gemm_f32(c.x.data() + r * c.k, 1, c.panels(), alone.data() + r * c.n, c.n);
       }
       for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}, {4, 11}}) {
         kernels.gemm_f32(c.x.data(), m, slice(c.panels(), begin, end), slices.data() + begin * kPanel, c.n);
       }
       CAPTURE(m);
-      CHECK(first_difference(whole, rows) == whole.size());
+      CHECK(first_difference(whole, alone) == whole.size());
       CHECK(first_difference(whole, slices) == whole.size());
     }
   });
@@ -143,7 +151,7 @@ TEST_CASE("gemm_s8 agrees with the reference") {
     for (size_t m : kRows) {
       for (size_t k : kDepths) {
         const CaseS8 c(m, 48, k);
-        const auto want = reference::gemm_s8(c.x, c.x_scale, c.w, c.w_scale, c.bias, m, c.n, k);
+        const auto want = reference::gemm_s8(c.x, c.rows, c.w, c.w_scale, c.bias, m, c.n, k);
         const auto y = c.run(kernels);
         double worst = 0;  // three roundings: float(sum), the product of scales, the fma
         for (size_t i = 0; i < y.size(); ++i) {
@@ -160,16 +168,16 @@ TEST_CASE("gemm_s8 agrees with the reference") {
 // 127 * 127 everywhere is where a saturating int16 instruction would give itself away.
 TEST_CASE("gemm_s8 is exact at the ends of the range") {
   for_every_table([](const Kernels& kernels) {
-    for (const auto& [a, b] : {std::pair{127, 127}, {127, -127}, {-127, 127}, {-127, -127}}) {
+    for (const auto& [a, b, zero] : {std::tuple{127, 127, 127}, {127, -127, 0}, {-127, 127, -127}, {-127, -127, 127}}) {
       CaseS8 c(5, 16, 512);
       std::fill(c.x.begin(), c.x.end(), static_cast<int8_t>(a));
       std::fill(c.packed.begin(), c.packed.end(), static_cast<int8_t>(b));
       std::fill(c.sum.begin(), c.sum.end(), b * 512);
-      std::fill(c.x_scale.begin(), c.x_scale.end(), 1.0f);
+      std::fill(c.rows.begin(), c.rows.end(), RowQuant{1.0f, zero});
       std::fill(c.w_scale.begin(), c.w_scale.end(), 1.0f);
       std::fill(c.bias.begin(), c.bias.end(), 0.0f);
       const auto y = c.run(kernels);
-      CHECK(std::count(y.begin(), y.end(), static_cast<float>(a * b * 512)) == std::ptrdiff_t(y.size()));
+      CHECK(std::count(y.begin(), y.end(), static_cast<float>((a + zero) * b * 512)) == std::ptrdiff_t(y.size()));
     }
   });
 }
@@ -181,7 +189,7 @@ TEST_CASE("gemm_s8 gives the same bits on every table, hostile scales and biases
       CAPTURE(n);
       CaseS8 c(m, n, 48);
       check_same_bits([&](const Kernels& kernels) { return c.run(kernels); });
-      c.x_scale = hostile_floats(m, 3, m);
+      c.set_rows(hostile_floats(m, 3, m));
       c.w_scale = hostile_floats(n, 3, n);
       c.bias = hostile_floats(n, 3, m + n);
       check_same_bits([&](const Kernels& kernels) { return c.run(kernels); });
@@ -194,46 +202,57 @@ TEST_CASE("gemm_s8: a row alone, or a slice of the panels, has the bits it has i
     for (size_t m : kRows) {
       const CaseS8 c(m, 176, 48);
       const auto whole = c.run(kernels);
-      std::vector<float> rows(m * c.n), slices(m * c.n);
+      std::vector<float> alone(m * c.n), slices(m * c.n);
       for (size_t r = 0; r < m; ++r) {
-        kernels.gemm_s8(c.x.data() + r * c.k, &c.x_scale[r], 1, c.panels(), rows.data() + r * c.n, c.n);
+        kernels.gemm_s8(c.x.data() + r * c.k, &c.rows[r], 1, c.panels(), alone.data() + r * c.n, c.n);
       }
       for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}, {4, 11}}) {
-        kernels.gemm_s8(c.x.data(), c.x_scale.data(), m, slice(c.panels(), begin, end), slices.data() + begin * kPanel,
+        kernels.gemm_s8(c.x.data(), c.rows.data(), m, slice(c.panels(), begin, end), slices.data() + begin * kPanel,
                         c.n);
       }
       CAPTURE(m);
-      CHECK(first_difference(whole, rows) == whole.size());
+      CHECK(first_difference(whole, alone) == whole.size());
       CHECK(first_difference(whole, slices) == whole.size());
     }
   });
 }
 
-// The bytes and the scales as floats, for check_same_bits.
+// Scales, zeros and bytes as floats, for check_same_bits.
 std::vector<float> quantize(const Kernels& kernels, const std::vector<float>& x, size_t m) {
   const size_t k = x.size() / m;
   std::vector<int8_t> q(m * k, 99);
-  std::vector<float> both(m);
-  kernels.quantize_rows(x.data(), m, k, q.data(), both.data());
-  both.insert(both.end(), q.begin(), q.end());
-  return both;
+  std::vector<RowQuant> rows(m);
+  kernels.quantize_rows(x.data(), m, k, q.data(), rows.data());
+  std::vector<float> all;
+  for (const RowQuant& row : rows) all.push_back(row.scale);
+  for (const RowQuant& row : rows) all.push_back(static_cast<float>(row.zero));
+  all.insert(all.end(), q.begin(), q.end());
+  return all;
 }
 
-TEST_CASE("quantize_rows: the nearest multiple of the scale") {
+TEST_CASE("quantize_rows: the nearest multiple of the scale, over the row's own range") {
   for_every_table([](const Kernels& kernels) {
-    for (size_t k : {16, 32, 48, 64, 1008}) {
-      CAPTURE(k);
-      const auto x = random_floats(3 * k, -5, 7, k);
-      const auto got = quantize(kernels, x, 3);
-      for (size_t r = 0; r < 3; ++r) {
-        float top = 0;
-        for (size_t i = 0; i < k; ++i) top = std::max(top, std::abs(x[r * k + i]));
-        CHECK(got[r] == top / 127);
-        double worst = 0;
-        for (size_t i = 0; i < k; ++i) {
-          worst = worse(worst, std::abs(double(x[r * k + i]) * 127 / top - got[3 + r * k + i]));
+    for (const auto& [low, high] :
+         {std::pair{-5.0f, 7.0f}, {0.0f, 3.0f}, {2.0f, 3.0f}, {-9.0f, -1.0f}, {-1.0f, 1.0f}}) {
+      for (size_t k : {16, 32, 48, 64, 1008}) {
+        CAPTURE(k);
+        const auto x = random_floats(3 * k, low, high, k);
+        const auto got = quantize(kernels, x, 3);
+        for (size_t r = 0; r < 3; ++r) {
+          float top = 0, bottom = 0;
+          for (size_t i = 0; i < k; ++i) {
+            top = std::max(top, x[r * k + i]);
+            bottom = std::min(bottom, x[r * k + i]);
+          }
+          const float scale = got[r], zero = got[3 + r];
+          CHECK(scale == (top - bottom) / 254);
+          CHECK(std::abs(zero) <= 127);
+          double worst = 0;
+          for (size_t i = 0; i < k; ++i) {
+            worst = worse(worst, std::abs(double(x[r * k + i]) / scale - zero - got[6 + r * k + i]));
+          }
+          CHECK(worst <= 0.5 + 254 * 4 * kHalfUlp);  // half a step, and the roundings on the way
         }
-        CHECK(worst <= 0.5 + 127 * 3 * kHalfUlp);  // half a step, and the roundings of the quotient and the product
       }
     }
   });
@@ -249,13 +268,13 @@ TEST_CASE("quantize_rows: ties to even, NaN, infinity, tiny rows") {
     x[4] = -127;
     x[5] = std::nanf("");
     const auto got = quantize(kernels, x, 1);
-    const float want[] = {1, 127, 0, 2, -2, -127, -127, 0};
+    const float want[] = {1, 0, 127, 0, 2, -2, -127, -127, 0};
     CHECK(std::equal(std::begin(want), std::end(want), got.begin()));
 
     const auto tiny = quantize(kernels, std::vector<float>(16, 0x1.fp-101f), 1);
-    CHECK(std::count(tiny.begin(), tiny.end(), 0.0f) == 17);
-    const auto small = quantize(kernels, std::vector<float>(16, 0x1p-100f), 1);
-    CHECK(std::count(small.begin(), small.end(), 127.0f) == 16);
+    CHECK(std::count(tiny.begin(), tiny.end(), 0.0f) == 18);
+    const auto small = quantize(kernels, std::vector<float>(16, 0x1p-100f), 1);  // 0 to that: zero is 127
+    CHECK(std::count(small.begin(), small.end(), 127.0f) == 17);
   });
 }
 
