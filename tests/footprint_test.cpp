@@ -111,8 +111,9 @@ TEST_CASE("footprint: as many allocations for few lines as for many (valgrind)")
     std::string input;
     for (int line = 0; line < lines[i]; ++line) input += "Good morning number " + std::to_string(line) + ".\n";
     write_file(folder.path() + "/in", input);
-    const std::string report = run_tool("valgrind " DRAGOMAN_BINARY " translate -m " DRAGOMAN_TEST_MODEL " --max-length 16 --quiet < " +
-                                        folder.path() + "/in");
+    const std::string report =
+        run_tool("valgrind " DRAGOMAN_BINARY " translate -m " DRAGOMAN_TEST_MODEL " --max-length 16 --quiet < " +
+                 folder.path() + "/in");
     counts[i] = number_after(report, "total heap usage:");
     CHECK(report.find("ERROR SUMMARY: 0 errors") != std::string::npos);
     CHECK(report.find("total heap usage:") != std::string::npos);
