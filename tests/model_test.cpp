@@ -102,7 +102,7 @@ TEST_CASE("model: random changes with mended checksums never crash") {
         }
       }
       mend_checksums(file.span());
-      opened += exercise(file.span(), "Good morning, \xc3\xa4\xff 123.");
+      opened += exercise(file.span(), "Good morning, \xc3\xa4\xff 123.", round % 32 == 0);
       ++total;
     }
   }
