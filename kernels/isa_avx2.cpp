@@ -1,3 +1,5 @@
+#include "kernels/isa_avx2.h"
+
 #include "kernels/table-inl.h"
 
 namespace dragoman {

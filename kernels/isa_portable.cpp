@@ -1,3 +1,5 @@
+#include "kernels/isa_portable.h"
+
 #include "kernels/table-inl.h"
 
 namespace dragoman {

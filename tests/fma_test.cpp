@@ -2,6 +2,7 @@
 // kernels.
 #include <cmath>
 
+#include "kernels/isa_portable.h"
 #include "kernels/vec.h"
 #include "tests/every_table.h"
 #include "tests/random.h"

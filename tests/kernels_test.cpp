@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/exp-inl.h"
+#include "kernels/isa_portable.h"
 #include "kernels/reference.h"
 #include "quant/pack.h"
 #include "tests/every_table.h"
