@@ -33,7 +33,8 @@ const TensorReport* worst_tensor(const std::vector<TensorReport>& tensors) {
   return worst == tensors.end() ? nullptr : &*worst;
 }
 
-std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& packed, const SelfTestFigures& figures) {
+std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& packed, bool calibrated,
+                            const SelfTestFigures& figures) {
   const Origin& origin = checkpoint.origin;
   const bool int8 = packed.arch.weights == Weights::kInt8;
   Provenance p;
@@ -44,10 +45,12 @@ std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& pac
          static_cast<unsigned long long>(origin.weight_bytes), origin.storage.c_str());
   p.line("source checksum", "%016llx", static_cast<unsigned long long>(origin.checksum));
   p.line("quantization", "%s", int8 ? "int8, symmetric, one scale per output channel" : "none");
+  if (int8) p.line("rounding", "%s", calibrated ? "calibrated on arbitrary ids" : "to the nearest");
   const TensorReport* worst = worst_tensor(packed.tensors);
   if (int8 && worst) p.line("largest relative error", "%.3g (%s)", worst->error.relative, worst->name.c_str());
   p.line("self-test", "%zu sentences, %zu ids", figures.sentences, figures.tokens);
-  p.line("largest logit difference to the double-precision reference", "%.3g", figures.logit_difference);
+  p.line("logit differences to the double-precision reference", "%.3g (root mean square), %.3g at most",
+         figures.logit_rms(), figures.logit_difference);
   p.line("agreement with the reference", "%zu of %zu sentences, %zu of %zu ids", figures.agreeing_sentences,
          figures.sentences, figures.agreeing_tokens, figures.tokens);
   return p.text;
@@ -113,7 +116,10 @@ Result<ConvertReport> convert(const std::string& source, const std::string& out,
   if (options.progress) options.progress("reading", 0);
   const Result<Checkpoint> checkpoint = read_marian(source);
   if (!checkpoint) return checkpoint.error();
-  PackedModel packed = pack_model(*checkpoint, options.weights, options.progress);
+  const bool calibrated = options.weights == Weights::kInt8 && options.calibrate;
+  PackedModel packed =
+      pack_model(*checkpoint, options.weights, calibrated ? calibrate(*checkpoint, options.progress) : Calibration{},
+                 options.progress);
 
   ConvertReport report;
   report.arch = packed.arch;
@@ -123,7 +129,7 @@ Result<ConvertReport> convert(const std::string& source, const std::string& out,
   if (!selftest) return selftest.error();
   report.selftest = selftest->figures;
   if (const Status good = judge(packed.arch, report.selftest); !good) return good.error();
-  report.provenance = provenance_text(*checkpoint, packed, report.selftest);
+  report.provenance = provenance_text(*checkpoint, packed, calibrated, report.selftest);
 
   // What is checked at every open lies together at the front; the tensors follow.
   const auto tensors = std::find_if(packed.sections.begin(), packed.sections.end(),

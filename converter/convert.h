@@ -15,6 +15,7 @@ namespace dragoman {
 
 struct ConvertOptions {
   Weights weights = Weights::kInt8;
+  bool calibrate = true;    // int8: round so that products change least, else each weight to the nearest
   std::string licence;      // text; empty: what the source folder says, if it does
   std::string attribution;  // added to the licence
   Progress progress;

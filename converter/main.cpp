@@ -31,6 +31,7 @@ constexpr const char* kFooter =
 struct Arguments {
   std::string source, out, licence, attribution;
   std::string quantize = "int8";
+  std::string rounding = "calibrated";
   bool quiet = false;
 };
 
@@ -68,8 +69,9 @@ void print_report(const ConvertReport& report, const std::string& out) {
   const SelfTestFigures& test = report.selftest;
   std::printf(
       "self-test: %zu sentences, %zu ids; against the double-precision reference: %zu sentences and %zu ids agree, "
-      "largest logit difference %.3g\n",
-      test.sentences, test.tokens, test.agreeing_sentences, test.agreeing_tokens, test.logit_difference);
+      "logits differ by %.3g (root mean square), %.3g at most\n",
+      test.sentences, test.tokens, test.agreeing_sentences, test.agreeing_tokens, test.logit_rms(),
+      test.logit_difference);
   std::printf("%s: %.1f MB, from %.1f MB of weights\n", out.c_str(), static_cast<double>(report.file_bytes) / 1e6,
               static_cast<double>(report.source_bytes) / 1e6);
   if (report.licence.starts_with("unknown"))
@@ -89,6 +91,7 @@ int run(const Arguments& arguments) {
   const bool terminal = !arguments.quiet && isatty(STDERR_FILENO);
   ConvertOptions options;
   options.weights = arguments.quantize == "int8" ? Weights::kInt8 : Weights::kF32;
+  options.calibrate = arguments.rounding == "calibrated";
   options.attribution = arguments.attribution;
   if (terminal) options.progress = show_progress;
   const Result<std::string> licence = text_or_file(arguments.licence);
@@ -116,6 +119,12 @@ int main_with(int argc, char** argv) {
                  "int8 (a quarter of the size, and faster: the default) or none (float32)")
       ->check(CLI::IsMember({"int8", "none"}))
       ->option_text("int8|none");
+  app.add_option(
+         "--rounding", arguments.rounding,
+         "For int8. calibrated: runs the model first and rounds so that its products change least (the default); "
+         "nearest: quicker, a little less exact")
+      ->check(CLI::IsMember({"calibrated", "nearest"}))
+      ->option_text("calibrated|nearest");
   app.add_option("--licence,--license", arguments.licence,
                  "Licence of the model: a file, or the text itself. Without it, what the folder says")
       ->option_text("FILE|TEXT");

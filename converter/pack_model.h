@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "converter/calibration.h"
 #include "converter/checkpoint.h"
 #include "converter/writer.h"
 #include "quant/quantize.h"
@@ -26,6 +27,8 @@ struct PackedModel {
   std::vector<TensorReport> tensors;
 };
 
-PackedModel pack_model(const Checkpoint& checkpoint, Weights weights, const Progress& progress);
+// calibration: of this checkpoint, or empty: then weights are rounded to the nearest.
+PackedModel pack_model(const Checkpoint& checkpoint, Weights weights, const Calibration& calibration,
+                       const Progress& progress);
 
 }  // namespace dragoman

@@ -18,17 +18,21 @@ double dot(const double* x, const float* w, size_t n) {
   return sum;
 }
 
-// x W^T + b
-DoubleMatrix affine(const DoubleMatrix& x, const LinearWeights& map, const std::vector<float>& bias) {
+// x W^T + b, shown to whoever wants to see it.
+struct Affine {
+  const SeeProduct& see;
+
+  DoubleMatrix operator()(const DoubleMatrix& x, const LinearWeights& map, const std::vector<float>& bias) const;
+  DoubleMatrix operator()(const DoubleMatrix& x, const LinearWeights& map) const { return (*this)(x, map, map.b); }
+};
+
+DoubleMatrix Affine::operator()(const DoubleMatrix& x, const LinearWeights& map, const std::vector<float>& bias) const {
+  if (see) see(map, x);
   DoubleMatrix y(x.rows, map.n);
   for (size_t n = 0; n < map.n; ++n)
     for (size_t r = 0; r < x.rows; ++r)
       y.row(r)[n] = dot(x.row(r), map.w.data() + n * map.k, map.k) + static_cast<double>(bias[n]);
   return y;
-}
-
-DoubleMatrix affine(const DoubleMatrix& x, const LinearWeights& map) {
-  return affine(x, map, map.b);
 }
 
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta, row by row.
@@ -92,7 +96,8 @@ double activate(double x, Activation activation) {
 }
 
 // W2 activation(W1 x + b1) + b2
-DoubleMatrix feed_forward(const DoubleMatrix& x, const FeedForwardWeights& w, Activation activation) {
+DoubleMatrix feed_forward(const Affine& affine, const DoubleMatrix& x, const FeedForwardWeights& w,
+                          Activation activation) {
   DoubleMatrix hidden = affine(x, w.in);
   for (double& value : hidden.values) value = activate(value, activation);
   return affine(hidden, w.out);
@@ -121,7 +126,7 @@ DoubleMatrix embed(const LinearWeights& table, const std::vector<float>& positio
   return x;
 }
 
-DoubleMatrix encode(const Checkpoint& model, std::span<const int32_t> source) {
+DoubleMatrix encode(const Affine& affine, const Checkpoint& model, std::span<const int32_t> source) {
   const Architecture& arch = model.arch;
   const double epsilon = static_cast<double>(arch.layer_norm_epsilon);
   DoubleMatrix x =
@@ -133,7 +138,7 @@ DoubleMatrix encode(const Checkpoint& model, std::span<const int32_t> source) {
       return affine(attention(affine(y, w.q), affine(y, w.k), affine(y, w.v), arch.encoder_heads), w.out);
     });
     x = residual(x, layer.ffn.norm, arch,
-                 [&](const DoubleMatrix& y) { return feed_forward(y, layer.ffn, arch.activation); });
+                 [&](const DoubleMatrix& y) { return feed_forward(affine, y, layer.ffn, arch.activation); });
   }
   if (model.has(kEncoderFinalNorm)) x = layer_norm(std::move(x), model.encoder_norm, epsilon);
   return x;
@@ -149,7 +154,8 @@ void append(DoubleMatrix& to, const DoubleMatrix& rows) {
 // the paper holds because later ones are not there.
 class DecoderState {
  public:
-  DecoderState(const Checkpoint& model, const DoubleMatrix& memory) : model_(model), self_(model.decoder.size()) {
+  DecoderState(const Affine& see, const Checkpoint& model, const DoubleMatrix& memory)
+      : affine(see), model_(model), self_(model.decoder.size()) {
     for (const DecoderWeights& layer : model.decoder)
       cross_.push_back({affine(memory, layer.cross.k), affine(memory, layer.cross.v)});
   }
@@ -175,7 +181,7 @@ class DecoderState {
         return affine(attention(q, cross_[i].k, cross_[i].v, arch.decoder_heads), layer.cross.out);
       });
       x = residual(x, layer.ffn.norm, arch,
-                   [&](const DoubleMatrix& y) { return feed_forward(y, layer.ffn, arch.activation); });
+                   [&](const DoubleMatrix& y) { return feed_forward(affine, y, layer.ffn, arch.activation); });
     }
     if (model_.has(kDecoderFinalNorm)) x = layer_norm(std::move(x), model_.decoder_norm, epsilon);
     return affine(x, model_.output_layer(), model_.output_bias);
@@ -185,6 +191,7 @@ class DecoderState {
   struct KeyValue {
     DoubleMatrix k, v;
   };
+  const Affine& affine;
   const Checkpoint& model_;
   std::vector<KeyValue> self_, cross_;
   size_t position_ = 0;
@@ -194,8 +201,9 @@ class DecoderState {
 
 ReferenceRun Reference::run(std::span<const int32_t> source, size_t max_steps, std::span<const int32_t> forced) const {
   ReferenceRun result;
-  result.memory = encode(model_, source);
-  DecoderState decoder(model_, result.memory);
+  const Affine affine{see_};
+  result.memory = encode(affine, model_, source);
+  DecoderState decoder(affine, model_, result.memory);
   int32_t id = static_cast<int32_t>(model_.arch.decoder_start);
   for (size_t step = 0; step < max_steps; ++step) {
     const DoubleMatrix logits = decoder.step(id);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -27,10 +28,13 @@ struct ReferenceRun {
   std::vector<int32_t> ids;  // the best id of each step; the lowest wins a tie
 };
 
+// Called with every product's weights and input, before it is computed.
+using SeeProduct = std::function<void(const LinearWeights&, const DoubleMatrix& x)>;
+
 class Reference {
  public:
   // The checkpoint must outlive this.
-  explicit Reference(const Checkpoint& checkpoint) : model_(checkpoint) {}
+  explicit Reference(const Checkpoint& checkpoint, SeeProduct see = {}) : model_(checkpoint), see_(std::move(see)) {}
 
   // Greedy search: stops after eos or max_steps ids. source: ids with eos, at most `positions` of them.
   ReferenceRun greedy(std::span<const int32_t> source, size_t max_steps) const;
@@ -41,6 +45,7 @@ class Reference {
  private:
   ReferenceRun run(std::span<const int32_t> source, size_t max_steps, std::span<const int32_t> forced) const;
   const Checkpoint& model_;
+  SeeProduct see_;
 };
 
 }  // namespace dragoman

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "converter/arbitrary_ids.h"
 #include "converter/reference.h"
 #include "kernels/kernels.h"
 #include "runtime/arena.h"
@@ -76,17 +77,6 @@ Recording record(Translator& translator, const Input& input) {
   return recording;
 }
 
-// The same ids for the same model, on every machine.
-std::vector<int32_t> arbitrary_ids(const Architecture& arch, size_t count) {
-  std::vector<int32_t> ids;
-  for (uint64_t state = checksum_word(kChecksumSeed, count); ids.size() < count;) {
-    state = checksum_word(state, ids.size());
-    const auto id = static_cast<uint32_t>(state % arch.source_vocabulary);
-    if (id != arch.eos && id != arch.pad) ids.push_back(static_cast<int32_t>(id));
-  }
-  return ids;
-}
-
 // The section of runtime/format.h, case by case.
 class SectionWriter {
  public:
@@ -132,6 +122,8 @@ SelfTestFigures compare(const Recording& recording, const Reference& reference) 
     const double difference = std::abs(got - want);
     figures.logit_difference = std::isnan(difference) ? std::numeric_limits<double>::infinity()
                                                       : std::max(figures.logit_difference, difference);
+    figures.squared_differences += difference * difference;
+    ++figures.logits;
   }
   return figures;
 }
@@ -142,6 +134,8 @@ void add(SelfTestFigures& sum, const SelfTestFigures& one) {
   sum.agreeing_sentences += one.agreeing_sentences;
   sum.agreeing_tokens += one.agreeing_tokens;
   sum.logit_difference = std::max(sum.logit_difference, one.logit_difference);
+  sum.squared_differences += one.squared_differences;
+  sum.logits += one.logits;
 }
 
 struct Case {
@@ -152,7 +146,7 @@ struct Case {
 std::vector<Case> all_cases(const Architecture& arch, size_t longest) {
   std::vector<Case> cases;
   for (const char* text : kTexts) cases.push_back({text, {}});
-  for (const size_t length : kIdLengths) cases.push_back({"", arbitrary_ids(arch, std::min(length, longest))});
+  for (const size_t length : kIdLengths) cases.push_back({"", arbitrary_ids(arch, std::min(length, longest), length)});
   return cases;
 }
 

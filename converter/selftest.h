@@ -3,6 +3,7 @@
 // the same sentences on the original weights, and the difference is measured.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -21,7 +22,10 @@ struct SelfTestFigures {
   // Where the reference, having seen the same ids before, picks the same id. A sentence agrees when all its ids do,
   // and then the reference alone would have produced it.
   size_t agreeing_sentences = 0, agreeing_tokens = 0;
-  double logit_difference = 0;  // the largest, over all steps and all ids that may be produced
+  double logit_difference = 0;     // the largest, over all steps and all ids that may be produced
+  double squared_differences = 0;  // their squares, summed
+  size_t logits = 0;               // how many were compared
+  double logit_rms() const { return logits ? std::sqrt(squared_differences / static_cast<double>(logits)) : 0; }
 };
 
 struct SelfTest {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace dragoman {
 
@@ -12,25 +13,126 @@ int8_t to_int8(double t) {
   return static_cast<int8_t>(std::nearbyint(t > -127.0 ? std::min(t, 127.0) : -127.0));
 }
 
-}  // namespace
-
-QuantizedRows quantize_weights(std::span<const float> w, size_t n, size_t k) {
+// round(row, scale, q) for every row that is not all zeros; zeros get scale 0, like an activation row.
+template <class Round>
+QuantizedRows quantize_rows(std::span<const float> w, size_t n, size_t k, const Round& round) {
   QuantizedRows rows{std::vector<int8_t>(n * k), std::vector<float>(n), std::vector<int32_t>(n)};
   for (size_t r = 0; r < n; ++r) {
     const auto from = w.subspan(r * k, k);
     float largest = 0;
     for (float v : from) largest = std::max(largest, std::abs(v));
-    if (largest < 0x1p-100f) continue;  // zeros, scale 0: like an activation row
+    if (largest < 0x1p-100f) continue;
 
-    const float scale = largest / 127.0f;
-    for (size_t i = 0; i < k; ++i) {
-      const int8_t q = to_int8(static_cast<double>(from[i]) / scale);  // by the scale as stored
-      rows.q[r * k + i] = q;
-      rows.sum[r] += q;
-    }
-    rows.scale[r] = scale;
+    rows.scale[r] = largest / 127.0f;
+    int8_t* q = rows.q.data() + r * k;
+    round(from, rows.scale[r], q);
+    rows.sum[r] = std::accumulate(q, q + k, 0);
   }
   return rows;
+}
+
+// How the error of one weight is shared out over those that come later, for one block of inputs.
+struct Compensation {
+  size_t first, width;
+  std::vector<size_t> order;  // of the inputs, the most important first
+  std::vector<float> u;       // (width, width) upper triangular, in that order: U^T U = inverse of the moments
+};
+
+// H = R R^T with R upper triangular, from the last row up; then U = R^-1. All in place, in doubles.
+void invert_factor(std::vector<double>& h, size_t n) {
+  for (size_t j = n; j-- > 0;) {
+    double* column_j = &h[j * n];
+    for (size_t l = j + 1; l < n; ++l) column_j[j] -= column_j[l] * column_j[l];
+    column_j[j] = std::sqrt(column_j[j]);
+    for (size_t i = 0; i < j; ++i) {
+      double* row = &h[i * n];
+      double sum = row[j];
+      for (size_t l = j + 1; l < n; ++l) sum -= row[l] * column_j[l];
+      row[j] = sum / column_j[j];
+    }
+  }
+  // R U = 1, row by row from the last: U_ii = 1 / R_ii, U_ij = -(sum of R_il U_lj over i < l <= j) / R_ii.
+  std::vector<double> row(n);
+  for (size_t i = n; i-- > 0;) {
+    std::fill(row.begin(), row.end(), 0.0);
+    for (size_t l = i + 1; l < n; ++l) {
+      const double r = h[i * n + l];
+      for (size_t j = l; j < n; ++j) row[j] -= r * h[l * n + j];
+    }
+    const double diagonal = h[i * n + i];
+    h[i * n + i] = 1 / diagonal;
+    for (size_t j = i + 1; j < n; ++j) h[i * n + j] = row[j] / diagonal;
+  }
+}
+
+Compensation compensation(const InputMoments& moments, size_t first, double damping) {
+  const size_t n = std::min(InputMoments::kBlock, moments.inputs() - first);
+  const float* sums = moments.block(first);
+  Compensation c{first, n, std::vector<size_t>(n), std::vector<float>(n * n)};
+  std::iota(c.order.begin(), c.order.end(), 0);
+  std::stable_sort(c.order.begin(), c.order.end(),
+                   [&](size_t a, size_t b) { return sums[a * n + a] > sums[b * n + b]; });
+  double trace = 0;
+  for (size_t i = 0; i < n; ++i) trace += sums[i * n + i];
+  const double added = trace > 0 ? damping * trace / static_cast<double>(n) : 1;
+  std::vector<double> h(n * n);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = i; j < n; ++j) {
+      const auto [low, high] = std::minmax(c.order[i], c.order[j]);
+      h[i * n + j] = sums[low * n + high] + (i == j ? added : 0);
+    }
+  }
+  invert_factor(h, n);
+  std::copy(h.begin(), h.end(), c.u.begin());
+  return c;
+}
+
+void round_compensated(const Compensation& c, std::span<const float> from, float scale, int8_t* q) {
+  std::vector<float> w(c.width);
+  for (size_t i = 0; i < c.width; ++i) w[i] = from[c.first + c.order[i]];
+  for (size_t i = 0; i < c.width; ++i) {
+    const int8_t rounded = to_int8(static_cast<double>(w[i]) / scale);
+    q[c.first + c.order[i]] = rounded;
+    const float* u = &c.u[i * c.width];
+    const float error = (w[i] - scale * static_cast<float>(rounded)) / u[i];
+    for (size_t j = i + 1; j < c.width; ++j) w[j] -= error * u[j];
+  }
+}
+
+}  // namespace
+
+QuantizedRows quantize_weights(std::span<const float> w, size_t n, size_t k) {
+  return quantize_rows(w, n, k, [](std::span<const float> from, float scale, int8_t* q) {
+    for (size_t i = 0; i < from.size(); ++i) q[i] = to_int8(static_cast<double>(from[i]) / scale);  // as stored
+  });
+}
+
+QuantizedRows quantize_weights(std::span<const float> w, size_t n, size_t k, const InputMoments& moments,
+                               double damping) {
+  std::vector<Compensation> blocks;
+  for (size_t first = 0; first < k; first += InputMoments::kBlock)
+    blocks.push_back(compensation(moments, first, damping));
+  return quantize_rows(w, n, k, [&](std::span<const float> from, float scale, int8_t* q) {
+    for (const Compensation& block : blocks) round_compensated(block, from, scale, q);
+  });
+}
+
+InputMoments::InputMoments(size_t k) : k_(k), sums_(k * std::min(k, kBlock)) {}
+
+void InputMoments::add(const double* x) {
+  for (size_t first = 0; first < k_; first += kBlock) {
+    const size_t n = std::min(kBlock, k_ - first);
+    float* sums = sums_.data() + first * kBlock;
+    std::vector<float> row(x + first, x + first + n);
+    for (size_t i = 0; i < n; ++i) {
+      if (row[i] == 0) continue;  // half of what leaves a ReLU
+      for (size_t j = i; j < n; ++j) sums[i * n + j] += row[i] * row[j];
+    }
+  }
+}
+
+void InputMoments::add(const InputMoments& other) {
+  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];
 }
 
 QuantError quant_error(std::span<const float> w, const QuantizedRows& quantized, size_t n, size_t k) {

@@ -104,7 +104,7 @@ TEST_CASE("every variant converts, and float32 agrees with the double-precision 
     CHECK(int8.selftest.agreeing_tokens > int8.selftest.tokens / 2);
     CHECK(int8.file_bytes < f32.file_bytes);
     worst_int8 = std::max(worst_int8, int8.selftest.logit_difference);
-    for (const TensorReport& tensor : int8.tensors) CHECK(tensor.error.relative < 0.01);
+    for (const TensorReport& tensor : int8.tensors) CHECK(tensor.error.relative < 0.02);  // calibrated: not the nearest
   }
   MESSAGE("largest logit difference: float32 " << worst << ", int8 " << worst_int8);
 }
@@ -317,7 +317,9 @@ TEST_CASE("dragoman-convert: exit codes and what it prints") {
       {"a b --quantize int4", 2, "int4"},
       {"/no/such/model " + out, 1, "dragoman-convert: /no/such/model does not exist"},
       {folder.path + " " + out, 0, "encoder.0.self.qkv"},
-      {folder.path + " " + out + " --quantize none", 0, "largest logit difference"},
+      {folder.path + " " + out + " --quantize none", 0, "logits differ by"},
+      {folder.path + " " + out + " --rounding nearest", 0, "logits differ by"},
+      {folder.path + " " + out + " --rounding up", 2, "up"},
   };
   for (const auto& one : cases) {
     CAPTURE(one.arguments);

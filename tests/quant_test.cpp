@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "quant/pack.h"
 #include "tests/random.h"
@@ -29,6 +31,77 @@ TEST_CASE("quantize_weights: every weight within half a step, -128 never") {
       CHECK(rows.q[i] >= -127);
     }
   }
+}
+
+// Rows of x whose inputs depend on each other: 16 hidden causes, one input ten times as strong as the others.
+std::vector<std::vector<double>> correlated_inputs(size_t rows, size_t k, uint64_t seed) {
+  const auto mixing = random_floats(16 * k, -1, 1, seed);
+  std::vector<std::vector<double>> inputs;
+  for (size_t r = 0; r < rows; ++r) {
+    const auto causes = random_floats(16, -1, 1, seed + 1 + r), noise = random_floats(k, -0.05f, 0.05f, seed + 7 * r);
+    std::vector<double> x(k);
+    for (size_t i = 0; i < k; ++i) {
+      for (size_t c = 0; c < 16; ++c) x[i] += double(causes[c]) * mixing[c * k + i];
+      x[i] = (x[i] + noise[i]) * (i == 3 ? 10 : 1);
+    }
+    inputs.push_back(std::move(x));
+  }
+  return inputs;
+}
+
+// Mean squared error of the products x W^T over all inputs.
+double product_error(const std::vector<std::vector<double>>& inputs, std::span<const float> w,
+                     const QuantizedRows& rows) {
+  double squares = 0;
+  for (const auto& x : inputs) {
+    for (size_t r = 0; r < rows.scale.size(); ++r) {
+      double error = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const size_t at = r * x.size() + i;
+        error += x[i] * (w[at] - double(rows.scale[r]) * rows.q[at]);
+      }
+      squares += error * error;
+    }
+  }
+  return squares / static_cast<double>(inputs.size() * rows.scale.size());
+}
+
+TEST_CASE("quantize_weights: rounding that knows the inputs changes products less, on inputs it has not seen") {
+  for (size_t k : {64, 500, 1100}) {  // the last in two blocks
+    const size_t n = 24;
+    const auto w = random_floats(n * k, -1, 1, k);
+    InputMoments moments(k), half(k);
+    const auto inputs = correlated_inputs(900, k, k);
+    for (size_t r = 0; r < 600; ++r) (r % 2 ? moments : half).add(inputs[r].data());
+    moments.add(half);
+    const std::vector<std::vector<double>> unseen(inputs.begin() + 600, inputs.end());
+    const QuantizedRows nearest = quantize_weights(w, n, k), calibrated = quantize_weights(w, n, k, moments, 0.01);
+    const double before = product_error(unseen, w, nearest), after = product_error(unseen, w, calibrated);
+    MESSAGE("k " << k << ": squared error of the products " << before << " to the nearest, " << after << " calibrated");
+    CHECK(after < 0.25 * before);
+    CHECK(calibrated.scale == nearest.scale);
+    for (size_t r = 0; r < n; ++r) {
+      const auto begin = calibrated.q.begin() + static_cast<ptrdiff_t>(r * k), end = begin + static_cast<ptrdiff_t>(k);
+      CHECK(calibrated.sum[r] == std::accumulate(begin, end, 0));
+      CHECK(*std::min_element(begin, end) >= -127);
+    }
+  }
+}
+
+TEST_CASE("quantize_weights: with inputs that tell nothing, calibrated rounding is rounding to the nearest") {
+  const size_t n = 5, k = 40;
+  auto w = random_floats(n * k, -1, 1, 9);
+  std::fill(w.begin() + k, w.begin() + 2 * k, 0.0f);  // a row of zeros
+  const InputMoments nothing(k);
+  InputMoments independent(k);  // one input at a time
+  for (size_t i = 0; i < k; ++i) {
+    std::vector<double> x(k);
+    x[i] = 0.5;
+    independent.add(x.data());
+  }
+  const QuantizedRows nearest = quantize_weights(w, n, k);
+  CHECK(quantize_weights(w, n, k, nothing, 0.01).q == nearest.q);
+  CHECK(quantize_weights(w, n, k, independent, 0.01).q == nearest.q);
 }
 
 TEST_CASE("quant_error: what a uniform step leaves") {
