@@ -3,11 +3,15 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "kernels/float_env.h"
 #include "kernels/kernels.h"
+#if defined(DRAGOMAN_HAVE_ONEDNN)
+#include "bench/onednn_gemm.h"
+#endif
 
 namespace dragoman::bench {
 namespace {
@@ -50,6 +54,19 @@ void gemm_s8(benchmark::State& state, const Kernels* kernels, Shape s) {
   set_rate(state, m, s);
 }
 
+#if defined(DRAGOMAN_HAVE_ONEDNN)
+void onednn(benchmark::State& state, OneDnnGemm::Numbers numbers, Shape s) {
+  const size_t m = static_cast<size_t>(state.range(0));
+  OneDnnGemm gemm(numbers, m, s.k, s.n);
+  for (auto _ : state) gemm.run();
+  set_rate(state, m, s);
+}
+#endif
+
+void add_row_counts(benchmark::internal::Benchmark* bench) {
+  bench->ArgName("m")->Arg(1)->Arg(8)->Arg(32)->Arg(128);
+}
+
 }  // namespace
 }  // namespace dragoman::bench
 
@@ -59,12 +76,19 @@ int main(int argc, char** argv) {
   for (const Kernels* kernels : available_kernels()) {
     for (const Shape& s : kShapes) {
       const std::string shape = std::string(kernels->name) + "/k:" + std::to_string(s.k) + "/n:" + std::to_string(s.n);
-      for (auto* bench : {benchmark::RegisterBenchmark(("gemm_f32/" + shape).c_str(), gemm_f32, kernels, s),
-                          benchmark::RegisterBenchmark(("gemm_s8/" + shape).c_str(), gemm_s8, kernels, s)}) {
-        bench->ArgName("m")->Arg(1)->Arg(8)->Arg(32)->Arg(128);
-      }
+      add_row_counts(benchmark::RegisterBenchmark(("gemm_f32/" + shape).c_str(), gemm_f32, kernels, s));
+      add_row_counts(benchmark::RegisterBenchmark(("gemm_s8/" + shape).c_str(), gemm_s8, kernels, s));
     }
   }
+#if defined(DRAGOMAN_HAVE_ONEDNN)
+  setenv("OMP_NUM_THREADS", "1", 0);  // ours run on one
+  for (const Shape& s : kShapes) {
+    const std::string shape = "onednn/k:" + std::to_string(s.k) + "/n:" + std::to_string(s.n);
+    using Numbers = OneDnnGemm::Numbers;
+    add_row_counts(benchmark::RegisterBenchmark(("gemm_f32/" + shape).c_str(), onednn, Numbers::kF32, s));
+    add_row_counts(benchmark::RegisterBenchmark(("gemm_s8/" + shape).c_str(), onednn, Numbers::kS8, s));
+  }
+#endif
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
