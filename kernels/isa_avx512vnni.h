@@ -18,7 +18,9 @@ struct Avx512Vnni : Avx512 {
     return _mm512_xor_si512(broadcast(p), _mm512_set1_epi8(-128));
   }
   DRAGOMAN_INLINE static I start(const int32_t* sum, int32_t zero) { return Avx512::start(sum, zero - 128); }
-  DRAGOMAN_INLINE static I dot4(I acc, Quad x, Weights w) { return _mm512_dpbusd_epi32(acc, x, w); }
+  DRAGOMAN_INLINE static I dot4(I acc, Quad x, Weights w) {
+    return __builtin_bit_cast(I, _mm512_dpbusd_epi32(__builtin_bit_cast(__m512i, acc), x, w));
+  }
 };
 
 }  // namespace dragoman
