@@ -74,7 +74,8 @@ struct Avx512 {
   }
   DRAGOMAN_INLINE static I dot4(I acc, const Quad& x, const Weights& w) {
     const __m512i pairs = _mm512_maddubs_epi16(w.magnitude, _mm512_mask_blend_epi8(w.negative, x.value, x.negated));
-    return acc + __builtin_bit_cast(I, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    const __m512i four = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+    return __builtin_bit_cast(I, _mm512_add_epi32(__builtin_bit_cast(__m512i, acc), four));
   }
 };
 

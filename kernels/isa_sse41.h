@@ -41,7 +41,8 @@ struct Sse41 : Portable {
   }
   DRAGOMAN_INLINE static I dot4(I acc, Quad x, const Weights& w) {
     const __m128i pairs = _mm_maddubs_epi16(w.magnitude, _mm_sign_epi8(x, w.value));
-    return acc + __builtin_bit_cast(I, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
+    const __m128i four = _mm_madd_epi16(pairs, _mm_set1_epi16(1));
+    return __builtin_bit_cast(I, _mm_add_epi32(__builtin_bit_cast(__m128i, acc), four));
   }
 };
 
