@@ -22,7 +22,7 @@ struct Choices {
 
   // __builtin_cpu_supports asks the CPU and, through XGETBV, the operating system: libgcc 12 reports AVX and AVX2 only
   // where XCR0 has bits 1 and 2, every AVX-512 set only where it has bits 5 to 7 as well (read in its disassembly, and
-  // tried: tests/emulate/x86 boots a kernel that leaves them off).
+  // tried: tests/emulate/x86.sh boots a kernel that leaves them off).
   Choices() {
 #if defined(DRAGOMAN_HAVE_AVX512)
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
