@@ -9,9 +9,10 @@
 
 namespace dragoman {
 
-// y (M, 16 * P) = x (M, k) W + bias, with M * P accumulators of 16 columns.
+// y (M, 16 * P) = x (M, k) W + bias, with M * P accumulators of 16 columns. A function of its own, so that a profile
+// and bench/inner_loops.py find it by name.
 template <class Isa, size_t M, size_t P>
-void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
+[[gnu::noinline]] void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
   using Wide = Wide16<Isa>;
   Wide acc[M][P];
   for (size_t r = 0; r < M; ++r) {
@@ -29,36 +30,43 @@ void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
 }
 
 // The tile for a row count known at run time, 1 <= m <= M.
-template <class Isa, size_t P, size_t M = Isa::kRowsF32>
+template <class Isa, size_t M, size_t P>
 void tile_rows_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy) {
   if (m == M) {
     tile_f32<Isa, M, P>(x, w, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_f32<Isa, P, M - 1>(x, m, w, y, ldy);
+    tile_rows_f32<Isa, M - 1, P>(x, m, w, y, ldy);
   }
 }
 
-// Panels outside, rows inside: the weights come from memory once. With few rows several panels advance together,
-// because one row's two accumulators would wait for each other's latency.
+// All rows, P panels at a time from `panel` on; returns the first panel that is left. Panels outside, rows inside: the
+// weights come from memory once.
+template <class Isa, size_t M, size_t P>
+size_t sweep_f32(const float* x, size_t m, const PanelsF32& w, size_t panel, float* y, size_t ldy) {
+  for (; panel + P <= w.panels; panel += P) {
+    const PanelsF32 some = slice(w, panel, panel + P);
+    size_t tiles = (m + M - 1) / M;
+    for (size_t row = 0; row < m; --tiles) {
+      const size_t rows = (m - row + tiles - 1) / tiles;  // even tiles: 7 rows are 4 + 3, not 6 + 1
+      tile_rows_f32<Isa, M, P>(x + row * w.k, rows, some, y + row * ldy + panel * kPanel, ldy);
+      row += rows;
+    }
+  }
+  return panel;
+}
+
+// With few rows several panels advance together, because one row's accumulators would wait for their own latency.
 template <class Isa>
 void gemm_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy) {
   size_t panel = 0;
   if (m == 1) {
-    for (; panel + 4 <= w.panels; panel += 4)
-      tile_f32<Isa, 1, 4>(x, slice(w, panel, panel + 4), y + panel * kPanel, ldy);
-  } else if (m == 2) {
-    for (; panel + 2 <= w.panels; panel += 2)
-      tile_f32<Isa, 2, 2>(x, slice(w, panel, panel + 2), y + panel * kPanel, ldy);
+    panel = sweep_f32<Isa, 1, 4>(x, m, w, panel, y, ldy);
+  } else if (m == 2 && Isa::kPanels < 2) {
+    panel = sweep_f32<Isa, 2, 2>(x, m, w, panel, y, ldy);
+  } else if (Isa::kPanels > 1) {
+    panel = sweep_f32<Isa, Isa::kRowsF32, Isa::kPanels>(x, m, w, panel, y, ldy);
   }
-  for (; panel < w.panels; ++panel) {
-    const PanelsF32 one = slice(w, panel, panel + 1);
-    size_t tiles = (m + Isa::kRowsF32 - 1) / Isa::kRowsF32;
-    for (size_t row = 0; row < m; --tiles) {
-      const size_t rows = (m - row + tiles - 1) / tiles;  // even tiles: 7 rows are 4 + 3, not 6 + 1
-      tile_rows_f32<Isa, 1>(x + row * w.k, rows, one, y + row * ldy + panel * kPanel, ldy);
-      row += rows;
-    }
-  }
+  sweep_f32<Isa, Isa::kRowsF32, 1>(x, m, w, panel, y, ldy);
 }
 
 }  // namespace dragoman

@@ -6,52 +6,67 @@
 
 namespace dragoman {
 
-// y (M, 16) of one panel: fma(float(sum), row scale * column scale, bias).
-template <class Isa, size_t M>
-void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
+// y (M, 16 * P) of P panels: fma(float(sum), row scale * column scale, bias). A function of its own, so that a profile
+// and bench/inner_loops.py find it by name.
+template <class Isa, size_t M, size_t P>
+[[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
   using V = Vec16<Isa>;
-  constexpr size_t kLanes = Isa::kLanes;
-  typename Isa::I acc[M][V::kRegs];
+  constexpr size_t kLanes = Isa::kLanes, kRegs = V::kRegs;
+  typename Isa::I acc[M][P * kRegs];
   for (size_t r = 0; r < M; ++r) {
-    for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes, quant[r].zero);
+    for (size_t i = 0; i < P * kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes, quant[r].zero);
   }
   for (size_t k = 0; k < w.k; k += 4) {
-    typename Isa::Weights weights[V::kRegs];
-    for (size_t i = 0; i < V::kRegs; ++i) weights[i] = Isa::weights(w.w + k * kPanel + i * kLanes * 4);
+    typename Isa::Weights weights[P * kRegs];
+    for (size_t i = 0; i < P * kRegs; ++i) {
+      weights[i] = Isa::weights(w.w + (i / kRegs * w.k + k) * kPanel + i % kRegs * kLanes * 4);
+    }
     for (size_t r = 0; r < M; ++r) {
       const typename Isa::Quad quad = Isa::quad(x + r * w.k + k);
-      for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::dot4(acc[r][i], quad, weights[i]);
+      for (size_t i = 0; i < P * kRegs; ++i) acc[r][i] = Isa::dot4(acc[r][i], quad, weights[i]);
     }
   }
   for (size_t r = 0; r < M; ++r) {
-    const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::to_float(acc[r][i]); });
-    const V scale = V(quant[r].scale) * load<Isa>(w.scale);
-    store(y + r * ldy, fma(sum, scale, load<Isa>(w.bias)));
+    for (size_t p = 0; p < P; ++p) {
+      const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::to_float(acc[r][p * kRegs + i]); });
+      const V scale = V(quant[r].scale) * load<Isa>(w.scale + p * kPanel);
+      store(y + r * ldy + p * kPanel, fma(sum, scale, load<Isa>(w.bias + p * kPanel)));
+    }
   }
 }
 
 // The tile for a row count known at run time, 1 <= m <= M.
-template <class Isa, size_t M = Isa::kRowsS8>
+template <class Isa, size_t M, size_t P>
 void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
   if (m == M) {
-    tile_s8<Isa, M>(x, quant, w, y, ldy);
+    tile_s8<Isa, M, P>(x, quant, w, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_s8<Isa, M - 1>(x, quant, m, w, y, ldy);
+    tile_rows_s8<Isa, M - 1, P>(x, quant, m, w, y, ldy);
   }
 }
 
-// Panels outside, rows inside: the weights come from memory once.
-template <class Isa>
-void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
-  for (size_t panel = 0; panel < w.panels; ++panel) {
-    const PanelsS8 one = slice(w, panel, panel + 1);
-    size_t tiles = (m + Isa::kRowsS8 - 1) / Isa::kRowsS8;
+// All rows, P panels at a time from `panel` on; returns the first panel that is left. Panels outside, rows inside: the
+// weights come from memory once.
+template <class Isa, size_t P, size_t M = Isa::kRowsS8>
+size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t panel, float* y,
+                size_t ldy) {
+  for (; panel + P <= w.panels; panel += P) {
+    const PanelsS8 some = slice(w, panel, panel + P);
+    size_t tiles = (m + M - 1) / M;
     for (size_t row = 0; row < m; --tiles) {
       const size_t rows = (m - row + tiles - 1) / tiles;
-      tile_rows_s8<Isa>(x + row * w.k, quant + row, rows, one, y + row * ldy + panel * kPanel, ldy);
+      tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, y + row * ldy + panel * kPanel, ldy);
       row += rows;
     }
   }
+  return panel;
+}
+
+template <class Isa>
+void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+  size_t panel = 0;
+  if constexpr (Isa::kPanels > 1) panel = sweep_s8<Isa, Isa::kPanels>(x, quant, m, w, panel, y, ldy);
+  sweep_s8<Isa, 1>(x, quant, m, w, panel, y, ldy);
 }
 
 // q = round(x / scale) - zero, half to even, for each row over its range [lo, hi] with 0 in it.

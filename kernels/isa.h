@@ -5,6 +5,7 @@
 // A tag provides
 //   F, I           a register of kLanes floats / int32; F has + - * /
 //   kRowsF32       rows of x in a register tile of gemm_f32; kRowsS8 likewise
+//   kPanels        panels of weights in those tiles
 //   W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not
 //   max, min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does)
 //   Weights, Quad, dot4      four int8 products per lane, added to an int32, exact

@@ -12,6 +12,7 @@ namespace dragoman {
 struct Avx2 {
   static constexpr const char* kName = "avx2";
   static constexpr size_t kLanes = 8;
+  static constexpr size_t kPanels = 1;
   static constexpr size_t kRowsF32 = 6;  // 12 accumulators, 2 of weights, 1 of x: 15 of 16 registers
   static constexpr size_t kRowsS8 =
       3;  // 2 to 6 all give 125 to 138 GOPS on Zen3 (m = 32): sign and maddubs are the limit

@@ -149,9 +149,9 @@ TEST_CASE("cpu lists the kernels and the choice") {
   const Ran ran = run_command({"cpu"});
   CHECK(ran.code == 0);
   for (const KernelChoice& choice : all_kernels()) CHECK(has(ran.out, choice.name));
-  CHECK(has(ran.out, std::string("chosen    ") + available_kernels().front()->name));
+  CHECK(has(ran.out, std::string("chosen     ") + available_kernels().front()->name));
   const Ran forced = run_command({"cpu"}, {.environment = {"DRAGOMAN_ISA=portable"}});
-  CHECK(has(forced.out, "chosen    portable: asked for in DRAGOMAN_ISA"));
+  CHECK(has(forced.out, "chosen     portable: asked for in DRAGOMAN_ISA"));
 }
 
 }  // namespace

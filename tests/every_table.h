@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -12,6 +14,12 @@
 #include "kernels/kernels.h"
 
 namespace dragoman {
+
+// How many of n random cases to run: all, or one in DRAGOMAN_TEST_SHARE where an emulator makes them dear.
+inline size_t cases(size_t n) {
+  const char* share = std::getenv("DRAGOMAN_TEST_SHARE");
+  return n / std::max(share ? std::atoi(share) : 1, 1);
+}
 
 // test(kernels) for every table this machine runs, in the float environment of translation.
 template <class Test>

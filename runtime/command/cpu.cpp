@@ -43,7 +43,7 @@ void print_machine(TextOut& out) {
   utsname system{};
   uname(&system);
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  out.format("machine   %.*s%s%s, %ld core%s\n", static_cast<int>(name.size()), name.data(), name.empty() ? "" : ", ",
+  out.format("machine    %.*s%s%s, %ld core%s\n", static_cast<int>(name.size()), name.data(), name.empty() ? "" : ", ",
              system.machine, cores, cores == 1 ? "" : "s");
 }
 
@@ -53,7 +53,7 @@ int run_cpu(const Settings& settings) {
   TextOut& out = standard_output();
   print_machine(out);
   for (const KernelChoice& choice : all_kernels()) {
-    out.format("%-9s %s (%s)\n", choice.name, choice.kernels ? "runs here" : "does not run here", choice.needs);
+    out.format("%-10s %s (%s)\n", choice.name, choice.kernels ? "runs here" : "does not run here", choice.needs);
   }
   const Result<KernelSelection> selection = select_kernels(settings);
   if (!selection) {
@@ -61,7 +61,7 @@ int run_cpu(const Settings& settings) {
     say("%s", selection.error().text);
     return kUsageError;
   }
-  out.format("chosen    %s: %s\n", selection->kernels->name, selection->why);
+  out.format("chosen     %s: %s\n", selection->kernels->name, selection->why);
   return finish_output(out, kOk);
 }
 
