@@ -42,13 +42,14 @@ void tile_rows_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_
 // because one row's two accumulators would wait for each other's latency.
 template <class Isa>
 void gemm_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy) {
+  constexpr size_t kArea = Isa::kRowsF32 < 4 ? 2 : 4;  // accumulators of 16 columns; as many as fit into registers
   size_t panel = 0;
   if (m == 1) {
-    for (; panel + 4 <= w.panels; panel += 4)
-      tile_f32<Isa, 1, 4>(x, slice(w, panel, panel + 4), y + panel * kPanel, ldy);
+    for (; panel + kArea <= w.panels; panel += kArea)
+      tile_f32<Isa, 1, kArea>(x, slice(w, panel, panel + kArea), y + panel * kPanel, ldy);
   } else if (m == 2) {
-    for (; panel + 2 <= w.panels; panel += 2)
-      tile_f32<Isa, 2, 2>(x, slice(w, panel, panel + 2), y + panel * kPanel, ldy);
+    for (; panel + kArea / 2 <= w.panels; panel += kArea / 2)
+      tile_f32<Isa, 2, kArea / 2>(x, slice(w, panel, panel + kArea / 2), y + panel * kPanel, ldy);
   }
   for (; panel < w.panels; ++panel) {
     const PanelsF32 one = slice(w, panel, panel + 1);

@@ -6,25 +6,56 @@
 
 namespace dragoman {
 
+// How a tile multiplies, unless the tag says otherwise: one row by four k at a time, in a register of kLanes columns.
+template <class Isa>
+struct ByFours {
+  static constexpr size_t kRows = 1, kDepth = 4;
+  using Sum = typename Isa::I;
+  using Weights = typename Isa::Weights;
+  using X = typename Isa::Quad;
+  DRAGOMAN_INLINE static Sum begin(Sum start) { return start; }
+  DRAGOMAN_INLINE static Weights weights(const int8_t* p) { return Isa::weights(p); }
+  DRAGOMAN_INLINE static X x(const int8_t* p, size_t) { return Isa::quad(p); }
+  DRAGOMAN_INLINE static void dot(Sum& sum, const X& x, const Weights& w) { sum = Isa::dot4(sum, x, w); }
+  DRAGOMAN_INLINE static Sum end(const Sum& sum, size_t, Sum) { return sum; }
+};
+
+template <class Isa, size_t M>
+struct StepOf {
+  using type = ByFours<Isa>;
+};
+template <class Isa, size_t M>
+requires requires {
+  typename Isa::template Step<M>;
+}
+struct StepOf<Isa, M> {
+  using type = typename Isa::template Step<M>;
+};
+
 // y (M, 16) of one panel: fma(float(sum), row scale * column scale, bias).
 template <class Isa, size_t M>
 void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
   using V = Vec16<Isa>;
-  constexpr size_t kLanes = Isa::kLanes;
-  typename Isa::I acc[M][V::kRegs];
-  for (size_t r = 0; r < M; ++r) {
-    for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes, quant[r].zero);
+  using Step = typename StepOf<Isa, M>::type;
+  constexpr size_t kLanes = Isa::kLanes, kSums = M / Step::kRows;
+  const auto start = [&](size_t r, size_t i)
+                         DRAGOMAN_INLINE_LAMBDA { return Isa::start(w.sum + i * kLanes, quant[r].zero); };
+  typename Step::Sum acc[kSums][V::kRegs];
+  for (size_t r = 0; r < kSums; ++r) {
+    for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Step::begin(start(r * Step::kRows, i));
   }
-  for (size_t k = 0; k < w.k; k += 4) {
-    typename Isa::Weights weights[V::kRegs];
-    for (size_t i = 0; i < V::kRegs; ++i) weights[i] = Isa::weights(w.w + k * kPanel + i * kLanes * 4);
-    for (size_t r = 0; r < M; ++r) {
-      const typename Isa::Quad quad = Isa::quad(x + r * w.k + k);
-      for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Isa::dot4(acc[r][i], quad, weights[i]);
+  for (size_t k = 0; k < w.k; k += Step::kDepth) {
+    typename Step::X rows[kSums];
+    for (size_t r = 0; r < kSums; ++r) rows[r] = Step::x(x + r * Step::kRows * w.k + k, w.k);
+    for (size_t i = 0; i < V::kRegs; ++i) {
+      const typename Step::Weights weights = Step::weights(w.w + k * kPanel + i * kLanes * 4);
+      for (size_t r = 0; r < kSums; ++r) Step::dot(acc[r][i], rows[r], weights);
     }
   }
   for (size_t r = 0; r < M; ++r) {
-    const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::to_float(acc[r][i]); });
+    const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA {
+      return Isa::to_float(Step::end(acc[r / Step::kRows][i], r % Step::kRows, start(r, i)));
+    });
     const V scale = V(quant[r].scale) * load<Isa>(w.scale);
     store(y + r * ldy, fma(sum, scale, load<Isa>(w.bias)));
   }
@@ -43,11 +74,13 @@ void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const Panels
 // Panels outside, rows inside: the weights come from memory once.
 template <class Isa>
 void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+  constexpr size_t kTogether = StepOf<Isa, Isa::kRowsS8>::type::kRows;
   for (size_t panel = 0; panel < w.panels; ++panel) {
     const PanelsS8 one = slice(w, panel, panel + 1);
     size_t tiles = (m + Isa::kRowsS8 - 1) / Isa::kRowsS8;
     for (size_t row = 0; row < m; --tiles) {
-      const size_t rows = (m - row + tiles - 1) / tiles;
+      size_t rows = round_up((m - row + tiles - 1) / tiles, kTogether);  // only the last tile may be odd
+      if (rows > m - row) rows = m - row;
       tile_rows_s8<Isa>(x + row * w.k, quant + row, rows, one, y + row * ldy + panel * kPanel, ldy);
       row += rows;
     }
