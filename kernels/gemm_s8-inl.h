@@ -45,11 +45,18 @@ void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y
     for (size_t i = 0; i < V::kRegs; ++i) acc[r][i] = Step::begin(start(r * Step::kRows, i));
   }
   for (size_t k = 0; k < w.k; k += Step::kDepth) {
-    typename Step::X rows[kSums];
-    for (size_t r = 0; r < kSums; ++r) rows[r] = Step::x(x + r * Step::kRows * w.k + k, w.k);
-    for (size_t i = 0; i < V::kRegs; ++i) {
-      const typename Step::Weights weights = Step::weights(w.w + k * kPanel + i * kLanes * 4);
-      for (size_t r = 0; r < kSums; ++r) Step::dot(acc[r][i], rows[r], weights);
+    const auto weights = [&](size_t i)
+                             DRAGOMAN_INLINE_LAMBDA { return Step::weights(w.w + k * kPanel + i * kLanes * 4); };
+    if constexpr (kSums == 1) {  // weights that serve once are read in their turn: 3 % on AVX2, no spills on neon32
+      const typename Step::X row = Step::x(x + k, w.k);
+      for (size_t i = 0; i < V::kRegs; ++i) Step::dot(acc[0][i], row, weights(i));
+    } else {  // the other way round it costs AVX2 3 %
+      typename Step::Weights all[V::kRegs];
+      for (size_t i = 0; i < V::kRegs; ++i) all[i] = weights(i);
+      for (size_t r = 0; r < kSums; ++r) {
+        const typename Step::X rows = Step::x(x + r * Step::kRows * w.k + k, w.k);
+        for (size_t i = 0; i < V::kRegs; ++i) Step::dot(acc[r][i], rows, all[i]);
+      }
     }
   }
   for (size_t r = 0; r < M; ++r) {

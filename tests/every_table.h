@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -12,6 +13,13 @@
 #include "kernels/kernels.h"
 
 namespace dragoman {
+
+// How many of `full` random cases to try: an emulated CPU is asked for a part of them (DRAGOMAN_TEST_DIVISOR=16).
+inline size_t bounded(size_t full) {
+  const char* value = std::getenv("DRAGOMAN_TEST_DIVISOR");
+  const size_t divisor = value ? std::strtoul(value, nullptr, 10) : 1;
+  return full / (divisor > 0 ? divisor : 1);
+}
 
 // test(kernels) for every table this machine runs, in the float environment of translation.
 template <class Test>

@@ -23,7 +23,7 @@ size_t count_mismatches(size_t rounds, uint64_t seed, Draw draw) {
   const FloatEnv env;
   Random random(seed);
   size_t mismatches = 0;
-  for (size_t round = 0; round < rounds; ++round) {
+  for (size_t round = 0; round < bounded(rounds); ++round) {
     float a[16], b[16], c[16], got[16], want[16];
     for (size_t i = 0; i < 16; ++i) {
       draw(random, a[i], b[i], c[i]);
