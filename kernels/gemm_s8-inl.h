@@ -7,6 +7,8 @@
 namespace dragoman {
 
 // How a tile multiplies, unless the tag says otherwise: one row by four k at a time, in a register of kLanes columns.
+// A step takes kDepth k of kRows rows. `start` is what the zero of a row adds to its sums; begin() or end() puts it in.
+// x() reads the rows, ldx apart; end() is one row's sums.
 template <class Isa>
 struct ByFours {
   static constexpr size_t kRows = 1, kDepth = 4;
@@ -15,9 +17,9 @@ struct ByFours {
   using X = typename Isa::Quad;
   DRAGOMAN_INLINE static Sum begin(Sum start) { return start; }
   DRAGOMAN_INLINE static Weights weights(const int8_t* p) { return Isa::weights(p); }
-  DRAGOMAN_INLINE static X x(const int8_t* p, size_t) { return Isa::quad(p); }
+  DRAGOMAN_INLINE static X x(const int8_t* p, size_t /*ldx*/) { return Isa::quad(p); }
   DRAGOMAN_INLINE static void dot(Sum& sum, const X& x, const Weights& w) { sum = Isa::dot4(sum, x, w); }
-  DRAGOMAN_INLINE static Sum end(const Sum& sum, size_t, Sum) { return sum; }
+  DRAGOMAN_INLINE static Sum end(const Sum& sum, size_t /*row*/, Sum /*start*/) { return sum; }
 };
 
 template <class Isa, size_t M>

@@ -1,5 +1,5 @@
 // NEON of 32-bit ARM (ARMv7-A with VFPv4: Raspberry Pi 2, Cortex-A7, A15; and 64-bit CPUs in 32-bit mode). Compiled
-// with -mfpu=neon-vfpv4.
+// with -march=armv7-a -mfpu=neon-vfpv4.
 #pragma once
 
 #include "kernels/neon_ops.h"

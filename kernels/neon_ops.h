@@ -11,8 +11,8 @@ struct NeonOps {
   static constexpr size_t kLanes = 4;
   using I = int32x4_t;
 
-  // As vld1q, of which g++ 12 for 32-bit ARM believes that it might read anything: it then keeps every accumulator of a
-  // loop in memory as well.
+  // As vld1q, of which g++ 12 for 32-bit ARM believes that it might read anything: it then stores every accumulator in
+  // every step of a loop (15 of 39 instructions in the tile of gemm_f32).
   template <class V>
   DRAGOMAN_INLINE static V read(const void* p) {
     V v;
