@@ -3,9 +3,17 @@
 
 #include "kernels/kernels.h"
 
+#if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace dragoman {
 
-extern const Kernels kAvx512Vnni, kAvx512, kAvx2, kSse41, kPortable;  // one per isa_*.cpp; CMake says which are there
+// One per isa_*.cpp; CMake says which are there.
+extern const Kernels kAvx512Vnni, kAvx512, kAvx2, kSse41;
+extern const Kernels kNeonI8mm, kNeonDot, kNeon, kNeon32;
+extern const Kernels kPortable;
 
 namespace {
 
@@ -35,6 +43,17 @@ struct Choices {
 #endif
 #if defined(DRAGOMAN_HAVE_SSE41)
     add(__builtin_cpu_supports("sse4.1"), kSse41, "sse41", "SSE4.1");
+#endif
+#if defined(DRAGOMAN_HAVE_NEON)
+    const unsigned long bits = getauxval(AT_HWCAP);  // what the kernel found, and lets programs use
+    const bool neon = bits & HWCAP_ASIMD, dot = neon && (bits & HWCAP_ASIMDDP);
+    add(dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM), kNeonI8mm, "neoni8mm",
+        "NEON, dot product and int8 matrix product");
+    add(dot, kNeonDot, "neondot", "NEON and dot product");
+    add(neon, kNeon, "neon", "NEON");
+#elif defined(DRAGOMAN_HAVE_NEON32)
+    const unsigned long bits = getauxval(AT_HWCAP);
+    add((bits & HWCAP_NEON) && (bits & HWCAP_VFPv4), kNeon32, "neon32", "NEON and VFPv4");
 #endif
     add(true, kPortable, "portable", "any CPU");
   }

@@ -10,8 +10,9 @@
 // numbers), so sixteen lanes are computed without branches and checked once.
 //
 // Infinity, NaN (of floats: low bits 0) and overflow to infinity take the common path. Where subnormals are flushed,
-// as float_env.h does, the conversion flushes exactly what a fused instruction flushes; p and e, above 2^-300, are
-// never subnormal doubles.
+// as float_env.h does, the conversion flushes what a fused instruction flushes; p and e, above 2^-300, are never
+// subnormal doubles. One exception on 32-bit ARM, which flushes by the exact value: c = 2^-126 less a p below 2^-180 is
+// 2^-126 here and 0 fused.
 #pragma once
 
 #include "kernels/isa.h"

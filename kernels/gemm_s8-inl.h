@@ -6,29 +6,69 @@
 
 namespace dragoman {
 
+// How a tile multiplies, unless the tag says otherwise: one row by four k at a time, in a register of kLanes columns.
+// A step takes kDepth k of kRows rows. `start` is what the zero of a row adds to its sums; begin() or end() puts it in.
+// x() reads the rows, ldx apart; end() is one row's sums.
+template <class Isa>
+struct ByFours {
+  static constexpr size_t kRows = 1, kDepth = 4;
+  using Sum = typename Isa::I;
+  using Weights = typename Isa::Weights;
+  using X = typename Isa::Quad;
+  DRAGOMAN_INLINE static Sum begin(Sum start) { return start; }
+  DRAGOMAN_INLINE static Weights weights(const int8_t* p) { return Isa::weights(p); }
+  DRAGOMAN_INLINE static X x(const int8_t* p, size_t /*ldx*/) { return Isa::quad(p); }
+  DRAGOMAN_INLINE static void dot(Sum& sum, const X& x, const Weights& w) { sum = Isa::dot4(sum, x, w); }
+  DRAGOMAN_INLINE static Sum end(const Sum& sum, size_t /*row*/, Sum /*start*/) { return sum; }
+};
+
+template <class Isa, size_t M>
+struct StepOf {
+  using type = ByFours<Isa>;
+};
+template <class Isa, size_t M>
+requires requires {
+  typename Isa::template Step<M>;
+}
+struct StepOf<Isa, M> {
+  using type = typename Isa::template Step<M>;
+};
+
 // y (M, 16 * P) of P panels: fma(float(sum), row scale * column scale, bias). A function of its own, so that a profile
 // and bench/inner_loops.py find it by name.
 template <class Isa, size_t M, size_t P>
 [[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
   using V = Vec16<Isa>;
-  constexpr size_t kLanes = Isa::kLanes, kRegs = V::kRegs;
-  typename Isa::I acc[M][P * kRegs];
-  for (size_t r = 0; r < M; ++r) {
-    for (size_t i = 0; i < P * kRegs; ++i) acc[r][i] = Isa::start(w.sum + i * kLanes, quant[r].zero);
+  using Step = typename StepOf<Isa, M>::type;
+  constexpr size_t kLanes = Isa::kLanes, kRegs = V::kRegs, kGroups = M / Step::kRows;
+  const auto start = [&](size_t r, size_t i)
+                         DRAGOMAN_INLINE_LAMBDA { return Isa::start(w.sum + i * kLanes, quant[r].zero); };
+  typename Step::Sum acc[kGroups][P * kRegs];
+  for (size_t g = 0; g < kGroups; ++g) {
+    for (size_t i = 0; i < P * kRegs; ++i) acc[g][i] = Step::begin(start(g * Step::kRows, i));
   }
-  for (size_t k = 0; k < w.k; k += 4) {
-    typename Isa::Weights weights[P * kRegs];
-    for (size_t i = 0; i < P * kRegs; ++i) {
-      weights[i] = Isa::weights(w.w + (i / kRegs * w.k + k) * kPanel + i % kRegs * kLanes * 4);
-    }
-    for (size_t r = 0; r < M; ++r) {
-      const typename Isa::Quad quad = Isa::quad(x + r * w.k + k);
-      for (size_t i = 0; i < P * kRegs; ++i) acc[r][i] = Isa::dot4(acc[r][i], quad, weights[i]);
+  for (size_t k = 0; k < w.k; k += Step::kDepth) {
+    const auto weights = [&](size_t i) DRAGOMAN_INLINE_LAMBDA {
+      return Step::weights(w.w + (i / kRegs * w.k + k) * kPanel + i % kRegs * kLanes * 4);
+    };
+    if constexpr (kGroups == 1) {  // weights that serve once are read in their turn: 3 % on AVX2, no spills on neon32
+      const typename Step::X row = Step::x(x + k, w.k);
+      for (size_t i = 0; i < P * kRegs; ++i) Step::dot(acc[0][i], row, weights(i));
+    } else {  // the other way round it costs AVX2 3 %
+      typename Step::Weights all[P * kRegs];
+      for (size_t i = 0; i < P * kRegs; ++i) all[i] = weights(i);
+      for (size_t g = 0; g < kGroups; ++g) {
+        const typename Step::X rows = Step::x(x + g * Step::kRows * w.k + k, w.k);
+        for (size_t i = 0; i < P * kRegs; ++i) Step::dot(acc[g][i], rows, all[i]);
+      }
     }
   }
   for (size_t r = 0; r < M; ++r) {
     for (size_t p = 0; p < P; ++p) {
-      const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA { return Isa::to_float(acc[r][p * kRegs + i]); });
+      const V sum = V::each([&](size_t i) DRAGOMAN_INLINE_LAMBDA {
+        const size_t at = p * kRegs + i;
+        return Isa::to_float(Step::end(acc[r / Step::kRows][at], r % Step::kRows, start(r, at)));
+      });
       const V scale = V(quant[r].scale) * load<Isa>(w.scale + p * kPanel);
       store(y + r * ldy + p * kPanel, fma(sum, scale, load<Isa>(w.bias + p * kPanel)));
     }
@@ -50,11 +90,13 @@ void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const Panels
 template <class Isa, size_t P, size_t M = Isa::kRowsS8>
 size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t panel, float* y,
                 size_t ldy) {
+  constexpr size_t kTogether = StepOf<Isa, M>::type::kRows;
   for (; panel + P <= w.panels; panel += P) {
     const PanelsS8 some = slice(w, panel, panel + P);
     size_t tiles = (m + M - 1) / M;
     for (size_t row = 0; row < m; --tiles) {
-      const size_t rows = (m - row + tiles - 1) / tiles;
+      size_t rows = round_up((m - row + tiles - 1) / tiles, kTogether);  // only the last tile may be odd
+      if (rows > m - row) rows = m - row;
       tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, y + row * ldy + panel * kPanel, ldy);
       row += rows;
     }

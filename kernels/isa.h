@@ -9,6 +9,8 @@
 //   W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not
 //   max, min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does)
 //   Weights, Quad, dot4      four int8 products per lane, added to an int32, exact
+//   Step<M>        instead of these, where M rows go better another way: several rows or more k at a time
+//                  (ByFours in gemm_s8-inl.h says what a step is)
 //
 // Every function here is inlined: no code without a tag in its name may leave an object built with special flags.
 #pragma once

@@ -42,7 +42,7 @@ void self_attention(const Context& c, const EncoderLayer& w, const float* x, siz
       }
     });
   });
-  c.pool->run(rows, 2 * rows * rows * d / count, [&](size_t thread, size_t begin, size_t end) {
+  c.pool->run(rows, uint64_t{2} * rows * rows * d / count, [&](size_t thread, size_t begin, size_t end) {
     for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
       const KeyValues kv{b.blocks + s.first_block, 0, s.ids.size()};
       c.kernels->attention(l.qkv + from * 3 * d, 3 * d, to - from, kv, heads, d / heads,

@@ -30,7 +30,7 @@ Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBu
 
 void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
   const size_t n = w.outputs(), k = w.f32.k + w.s8.k;
-  c.pool->run(w.panels(), x.rows * n * k, [&](size_t, size_t begin, size_t end) {
+  c.pool->run(w.panels(), uint64_t{x.rows} * n * k, [&](size_t, size_t begin, size_t end) {
     if (x.q) {
       c.kernels->gemm_s8(x.q, x.quant, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
     } else {

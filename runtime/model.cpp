@@ -31,7 +31,7 @@ class Loader {
   std::span<const std::byte> blob(const char* name, SectionKind kind, bool required);
   Tokenizer tokenizer(const char* name, uint32_t vocabulary);
   const float* vector(const char* base, const char* part, uint64_t cols);
-  Linear linear(const char* base, uint64_t k, uint64_t n);
+  Linear linear(const char* base, size_t k, size_t n);
   Norm norm(const char* base);
   void load_encoder(Model& model);
   void load_decoder(Model& model);
@@ -213,8 +213,8 @@ const float* Loader::vector(const char* base, const char* part, uint64_t cols) {
   return reinterpret_cast<const float*>(tensor(name_of("%s.%s", base, part).text, Layout::kVectorF32, 1, cols));
 }
 
-Linear Loader::linear(const char* base, uint64_t k, uint64_t n) {
-  const uint64_t cols = round_up(n, kPanel);
+Linear Loader::linear(const char* base, size_t k, size_t n) {  // both below 2^21, says the architecture's check
+  const size_t cols = round_up(n, kPanel);
   const bool int8 = arch_.weights == Weights::kInt8;
   const std::byte* w = tensor(name_of("%s.weight", base).text, int8 ? Layout::kPanelsS8 : Layout::kPanelsF32, k, cols);
   const float* bias = vector(base, "bias", cols);
@@ -238,7 +238,7 @@ Norm Loader::norm(const char* base) {
 }
 
 void Loader::load_encoder(Model& model) {
-  const uint64_t d = arch_.d_model;
+  const size_t d = arch_.d_model;
   for (uint32_t i = 0; i < arch_.encoder_layers; ++i) {
     EncoderLayer& layer = model.encoder[i];
     layer.qkv = linear(name_of("encoder.%u.self.qkv", i).text, d, 3 * d);
@@ -251,7 +251,7 @@ void Loader::load_encoder(Model& model) {
 }
 
 void Loader::load_decoder(Model& model) {
-  const uint64_t d = arch_.d_model;
+  const size_t d = arch_.d_model;
   for (uint32_t i = 0; i < arch_.decoder_layers; ++i) {
     DecoderLayer& layer = model.decoder[i];
     layer.qkv = linear(name_of("decoder.%u.self.qkv", i).text, d, 3 * d);
@@ -268,7 +268,7 @@ void Loader::load_decoder(Model& model) {
 }
 
 void Loader::load_rest(Model& model) {
-  const uint64_t d = arch_.d_model, positions = arch_.positions;
+  const size_t d = arch_.d_model, positions = arch_.positions;
   model.target_embedding = linear("target_embedding", d, arch_.target_vocabulary);
   model.source_embedding =
       model.has(kSharedEmbedding) ? model.target_embedding : linear("source_embedding", d, arch_.source_vocabulary);

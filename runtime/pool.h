@@ -29,7 +29,7 @@ class Pool {
   // f(thread, begin, end) for contiguous shares of [0, n), in parallel; returns when all are done. `work` is about how
   // many multiply-adds all of it takes: little work is done by the caller alone, waking others would take longer.
   template <class F>
-  void run(size_t n, size_t work, const F& f) {
+  void run(size_t n, uint64_t work, const F& f) {
     if (threads_ == 1 || n <= 1 || work < kWorthSharing) {
       if (n > 0) f(size_t{0}, size_t{0}, n);
       return;

@@ -34,7 +34,7 @@ TEST_CASE("exp is within 2 ulp on [-87, 88], 0 below, bounded above") {
   using V = Vec16<Portable>;
   double worst = 0;
   float x[16], y[16];
-  const size_t steps = cases(400'000);
+  const size_t steps = bounded(400'000);
   for (size_t step = 0; step < steps; ++step) {
     for (size_t i = 0; i < 16; ++i) {
       x[i] = static_cast<float>(-87 + 175.0 * (double(step) * 16 + double(i)) / (double(steps) * 16 - 1));
@@ -66,7 +66,7 @@ TEST_CASE("exp is within 2 ulp on [-87, 88], 0 below, bounded above") {
 TEST_CASE("log is within 1 ulp from 2^-126 to FLT_MAX") {
   const FloatEnv env;
   Random random(4);
-  for (size_t i = 0; i < cases(100'000); ++i) {
+  for (size_t i = 0; i < bounded(100'000); ++i) {
     const float x = std::ldexp(random.uniform(1, 2), static_cast<int>(random.below(253)) - 126);
     const double want = std::log(double(x));
     if (!(std::abs(log1<Portable>(x) - want) <= 0x1p-23 * std::abs(want) + 1e-12)) FAIL(x);
@@ -158,7 +158,7 @@ TEST_CASE("the activations agree with the reference") {
   for_every_table([](const Kernels& kernels) {
     for (const Activation& f : kActivations) {
       CAPTURE(std::string(f.name));
-      std::vector<float> x = random_floats(cases(200'000), -12, 12, 5);
+      std::vector<float> x = random_floats(bounded(200'000), -12, 12, 5);
       for (float edge : {0.0f, -100.0f, 100.0f, -FLT_MAX, 1e19f, FLT_MIN}) x.push_back(edge);
       auto y = x;
       (kernels.*f.kernel)(y.data(), y.size());

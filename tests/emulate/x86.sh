@@ -14,7 +14,7 @@ need_packages cmake:cmake ninja:ninja-build x86_64-linux-gnu-g++:g++ /usr/includ
 work=build/emulate/x86
 bin=$work/build
 model=models/en-de.dgm
-share=20 # the random cases of the kernel tests, one in so many: they are there to find what one instruction set does
+divisor=20 # the random cases of the kernel tests, one in so many: they are there to find what one instruction set does
 results=() failures=0
 
 # row TABLE CPU WHAT COMMAND...: one line of the table at the end; the command says whether it is good.
@@ -53,7 +53,7 @@ in_qemu() {
   local out=$work/$1 where="qemu-x86_64 $1"
   mkdir -p "$out"
   run_in_qemu "$1" "$out/cpu" "$bin/dragoman" cpu
-  run_in_qemu "$1" "$out/kernels" -E DRAGOMAN_TEST_SHARE=$share "$bin/dragoman-kernel-tests"
+  run_in_qemu "$1" "$out/kernels" -E DRAGOMAN_TEST_DIVISOR=$divisor "$bin/dragoman-kernel-tests"
   run_in_qemu "$1" "$out/verify" "$bin/dragoman" verify "$model"
   run_in_qemu "$1" "$out/translate" "$bin/dragoman" translate -m "$model" < "$work/lines"
   row "$2" "$where" 'is chosen' chose "$2" "$out/cpu.out"
@@ -73,7 +73,7 @@ in_bochs() {
 jobs_for() { # TABLE...
   local table
   job cpu /dev/null "$bin/dragoman" cpu
-  job kernels /dev/null DRAGOMAN_TEST_SHARE=$share "$bin/dragoman-kernel-tests"
+  job kernels /dev/null DRAGOMAN_TEST_DIVISOR=$divisor "$bin/dragoman-kernel-tests"
   for table in "$@"; do
     job "translate-$table" /lines "$bin/dragoman" translate -m /en-de.dgm --isa "$table"
   done
