@@ -35,6 +35,7 @@ prepare() {
   cmake --build --preset dev --target dragoman dragoman-convert dragoman-tests
   ctest --preset dev -R '^convert_models$'
   build/dev/dragoman-tests -tc='hashes*' | hashes > "$work/hashes"
+  [ "$(wc -l < "$work/hashes")" -ge 10 ] # nothing equals nothing
   local text=tests/emulate/sentences.en models=build/dev/test-models
   if [ -e "$shared/eval/en-de/tatoeba_test.en" ]; then
     text=$work/text
@@ -58,8 +59,8 @@ cross_build() {
   cmake --build --preset "$1"
   cmake -DNM="$(command -v "$2-nm")" -DARCHIVE="build/$1/kernels/libdragoman_kernels.a" -P tests/isa_symbols.cmake ||
     fail "$1: a symbol leaves the object of its instruction set"
-  "$2-objdump" -d "build/$1/kernels/libdragoman_kernels.a" "build/$1/runtime/libdragoman.a" |
-    awk -v above="$3" -v own="$4" '/file format/ { mine = $1 ~ own } $3 ~ above && !mine { print; bad = 1 } END { exit bad }' ||
+  "$2-objdump" -d --no-show-raw-insn "build/$1/kernels/libdragoman_kernels.a" "build/$1/runtime/libdragoman.a" |
+    awk -v above="$3" -v own="$4" '/file format/ { mine = $1 ~ own } $2 ~ above && !mine { print; bad = 1 } END { exit bad }' ||
     fail "$1: an instruction above the baseline outside of its object"
   if "$2-readelf" -l "build/$1/dragoman" | grep -q INTERP; then fail "build/$1/dragoman is not static"; fi
   if [ "$(stat -c %s "build/$1/dragoman")" -ge 1000000 ]; then fail "build/$1/dragoman has 1 MB or more"; fi
@@ -119,9 +120,9 @@ printf '\nstripped static binaries: aarch64 %d bytes, armv7 %d bytes\n' "$(stat 
 [ "$(cat "$work"/*.row | wc -l)" -eq 14 ] || fail "a run ended early: see $work/*.log"
 printf '\nbinary   CPU         table     equal to this machine to the byte\n'
 cat "$work"/*.row
-printf 'kernel tests and hashes, verify: on all of them\n'
 if [ -s "$work/failures" ]; then
   printf '\nFAILED:\n'
   cat "$work/failures"
   exit 1
 fi
+printf 'kernel tests, hashes of kernels and verify: the same on all of them\n'
