@@ -15,6 +15,15 @@ if(PROCESSOR MATCHES "x86_64|AMD64")
   set(avx512vnni "\tvpdpbusd ")
   set(order sse41 avx2 avx512 avx512vnni)  # each may use what stands before it
   set(never "\tvpdpbusds|\tvpdpwss|\tvfm[a-z]*4|\tvgf2p8")  # saturates, or in no table
+elseif(PROCESSOR MATCHES "aarch64|arm64")
+  set(neondot "\t(sdot|udot)\t")
+  set(neoni8mm "\t(smmla|ummla|usmmla|usdot)\t")
+  set(order neondot neoni8mm)
+  set(never "\t(fmmla|bfdot|bfmmla)\t|\tz[0-9]+\\.")  # BF16, SVE
+elseif(PROCESSOR MATCHES "^arm")
+  set(neon32 "[ \t{]q[0-9]+[, }]|\tv(fma|fms|ld1|st1|mull|mlal)\\.")  # the baseline is VFPv3-D16
+  set(order neon32)
+  set(never "\tv[su]dot")
 else()
   message(STATUS "no patterns for ${PROCESSOR}")
   return()

@@ -53,15 +53,16 @@ prepare() {
   fi
 }
 
-# cross_build PRESET TRIPLE INSTRUCTIONS OBJECTS: no instruction above the baseline outside the objects made for it.
+# cross_build PRESET TRIPLE: no symbol and no instruction of an instruction set outside the object made for it.
 cross_build() {
+  local kernels=build/$1/kernels/libdragoman_kernels.a
   cmake --preset "$1" -DDRAGOMAN_KERNEL_TESTS=ON
   cmake --build --preset "$1"
-  cmake -DNM="$(command -v "$2-nm")" -DARCHIVE="build/$1/kernels/libdragoman_kernels.a" -P tests/isa_symbols.cmake ||
+  cmake -DNM="$(command -v "$2-nm")" -DARCHIVE="$kernels" -P tests/isa_symbols.cmake ||
     fail "$1: a symbol leaves the object of its instruction set"
-  "$2-objdump" -d --no-show-raw-insn "build/$1/kernels/libdragoman_kernels.a" "build/$1/runtime/libdragoman.a" |
-    awk -v above="$3" -v own="$4" '/file format/ { mine = $1 ~ own } $2 ~ above && !mine { print; bad = 1 } END { exit bad }' ||
-    fail "$1: an instruction above the baseline outside of its object"
+  cmake -DOBJDUMP="$(command -v "$2-objdump")" -DPROCESSOR="${2%%-*}" \
+    -DFILES="$kernels;build/$1/runtime/libdragoman.a;$(find "build/$1/runtime" -path '*dragoman.dir*.o' -printf '%p;')" \
+    -P tests/isa_instructions.cmake || fail "$1: an instruction above the baseline outside of its object"
   if "$2-readelf" -l "build/$1/dragoman" | grep -q INTERP; then fail "build/$1/dragoman is not static"; fi
   if [ "$(stat -c %s "build/$1/dragoman")" -ge 1000000 ]; then fail "build/$1/dragoman has 1 MB or more"; fi
 }
@@ -84,17 +85,21 @@ run_cpu() {
     fail "$cpu ($preset): kernel tests, see $work/$preset-$cpu.tests"
   hashes < "$work/$preset-$cpu.tests" | cmp - "$work/hashes" || fail "$cpu ($preset): kernels have other bits than here"
   "${dragoman[@]}" verify --all-isas "$work/int8.dgm" || fail "$cpu ($preset): verify"
+  local lines=50 # of the table that is chosen; ten of the others, which are chosen on another CPU
   for table in $tables; do
     equal=
     for name in int8 float32 tiny-float32; do
       [ -e "$work/$name.want" ] || continue
-      if translate "$work/$name.dgm" "$work/$name.text" "${dragoman[@]}" translate --isa "$table" | cmp - "$work/$name.want"; then
-        equal+="$(wc -l < "$work/$name.want") lines $name, "
+      head -n $lines "$work/$name.want" > "$work/$preset-$cpu.want"
+      if translate "$work/$name.dgm" <(head -n $lines "$work/$name.text") "${dragoman[@]}" translate --isa "$table" |
+        cmp - "$work/$preset-$cpu.want"; then
+        equal+="$(wc -l < "$work/$preset-$cpu.want") lines $name, "
       else
         fail "$cpu ($preset), $table: $name does not translate as it does here"
       fi
     done
     printf '%-8s %-11s %-9s %s\n' "$preset" "$cpu" "$table" "${equal%, }" >> "$work/$preset-$cpu.row"
+    lines=10
   done
 }
 
@@ -105,8 +110,8 @@ start() {
 }
 
 prepare
-cross_build aarch64 aarch64-linux-gnu '^(sdot|udot|smmla|ummla|usdot)$' 'isa_neon(dot|i8mm)'
-cross_build armv7 arm-linux-gnueabihf '^(vfma|vld1|vst1|vmull|vdup)' 'isa_neon32'
+cross_build aarch64 aarch64-linux-gnu
+cross_build armv7 arm-linux-gnueabihf
 start run_cpu armv7 qemu-arm max "neon32 portable"
 start run_cpu armv7 qemu-arm cortex-a7 "neon32 portable"
 start run_cpu armv7 qemu-arm cortex-a9 "portable"
