@@ -17,7 +17,7 @@ import subprocess
 # Which CPUs to ask llvm-mca about, per table.
 CPUS = {
     "sse41": ["nehalem"], "avx2": ["haswell", "znver3"], "avx512": ["skylake-avx512"], "avx512vnni": ["icelake-server"],
-    "neon": ["cortex-a72"], "dotprod": ["cortex-a76"], "i8mm": ["neoverse-n2"],
+    "neon": ["cortex-a72"], "neondot": ["cortex-a76"], "neoni8mm": ["neoverse-n2"],
 }
 # Products in one instruction: a pattern of mnemonic and operands, and how many. mulpd and pmullw are emulations.
 PRODUCTS = {

@@ -329,6 +329,38 @@ Status open_model(std::span<const std::byte> file, const char* name, Model& mode
   return Loader(file, name).open(model);
 }
 
+namespace {
+
+// The stored sums of the columns are what a u8 x s8 instruction takes its offset back with: a wrong one would give
+// other results on CPUs that have it.
+bool sums_hold(const PanelsS8& w) {
+  for (size_t column = 0; column < w.panels * kPanel; ++column) {
+    const int8_t* at = w.w + column / kPanel * kPanel * w.k + column % kPanel * 4;
+    int32_t sum = 0;
+    for (size_t i = 0; i < w.k; ++i) sum += at[i / 4 * kPanel * 4 + i % 4];
+    if (sum != w.sum[column]) return false;
+  }
+  return true;
+}
+
+bool all_sums_hold(const Model& model) {
+  bool hold =
+      sums_hold(model.source_embedding.s8) && sums_hold(model.target_embedding.s8) && sums_hold(model.output.s8);
+  for (uint32_t i = 0; i < model.arch.encoder_layers; ++i) {
+    const EncoderLayer& layer = model.encoder[i];
+    for (const Linear* w : {&layer.qkv, &layer.out, &layer.ffn_in, &layer.ffn_out}) hold = hold && sums_hold(w->s8);
+  }
+  for (uint32_t i = 0; i < model.arch.decoder_layers; ++i) {
+    const DecoderLayer& layer = model.decoder[i];
+    for (const Linear* w :
+         {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.ffn_in, &layer.ffn_out})
+      hold = hold && sums_hold(w->s8);
+  }
+  return hold;
+}
+
+}  // namespace
+
 Status verify_tensors(const Model& model, const char* name) {
   for (const Section& section : model.sections) {
     const std::byte* data = model.file.data() + section.offset;
@@ -340,6 +372,10 @@ Status verify_tensors(const Model& model, const char* name) {
                   section.name);
     }
   }
+  if (!all_sums_hold(model))
+    return fail(
+        "%s: the sums stored beside the weights are wrong, and no converter writes that: convert the model again",
+        name);
   return Done{};
 }
 

@@ -142,6 +142,25 @@ TEST_CASE("model: a weight of -128 and a changed tensor are found by verify") {
   }
 }
 
+TEST_CASE("model: a stored column sum that is wrong is found by verify") {
+  const std::string path = model_path("tiny-int8");
+  const LoadedModel good = load_model(path);
+  size_t found = 0, sums = 0;
+  for (const Section& s : good->sections) {
+    if (s.layout != Layout::kVectorI32) continue;
+    AlignedBytes file(read_file(path));
+    file.span()[s.offset + s.bytes - 4] ^= std::byte{1};  // of the last column
+    mend_checksums(file.span(), /*tensors=*/true);
+    Model model;
+    REQUIRE(open_model(file.span(), "model.dgm", model));
+    const Status verified = verify_tensors(model, "model.dgm");
+    found += !verified && std::string(verified.error().text).find("sums") != std::string::npos;
+    ++sums;
+  }
+  CHECK(sums > 20);
+  CHECK(found == sums);
+}
+
 TEST_CASE("model: sections on top of each other and too many of them are refused at once") {
   const std::vector<std::byte> whole = read_file(model_path("tiny-int8"));
   for (const bool many : {false, true}) {
