@@ -24,7 +24,7 @@ PRODUCTS = {
     "f32": [(r"vfmadd\d+ps.*%zmm", 16), (r"vfmadd\d+ps.*%ymm", 8), (r"mulpd .*%xmm", 2),
             (r"fmla\s+v.*\.4s", 4), (r"vfma\.f32\s+q", 4)],
     "s8": [(r"vpdpbusd .*%zmm", 64), (r"vpmaddubsw.*%zmm", 64), (r"vpmaddubsw.*%ymm", 32), (r"pmaddubsw.*%xmm", 16),
-           (r"pmullw.*%xmm", 8), (r"sdot\s+v.*\.4s", 16), (r"smmla\s", 32), (r"smu?[lm][la][l2]*\s+v.*\.8h", 8)],
+           (r"pmullw.*%xmm", 8), (r"sdot\s+v.*\.4s", 16), (r"smmla\s", 32), (r"sml?[ua]ll?2?\s+v.*\.8h", 8), (r"ml?[ua]l?\s+v.*\.8h", 8), (r"v(mull|mlal)\.s8\s+q", 8)],
 }
 ENDS_A_LOOP = re.compile(r"^(j[a-z]+|b|b\.[a-z]+|b[a-z]{2}(\.n)?|cbn?z|tbn?z)\s")
 
@@ -106,11 +106,13 @@ def main():
             for (_, _, rows, panels, code), m in ((largest, 32), (single, 1)):
                 body = inner_loop(kernel, code)
                 count = products(kernel, body)
+                if count == 0:
+                    continue  # scalar code: the portable table where the compiler has no vectors
                 cycles = [(cpu, per_cycle(options.mca, cpu, kernel, body)) for cpu in CPUS.get(table, [])]
                 modelled = ", ".join(f"{cpu} {rate:.1f}" for cpu, rate in cycles if rate)
                 rate = rates.get((kernel, table, m))
                 print(f"| gemm_{kernel} | {table} | {rows} x {16 * panels} | {len(body)} / {count} | "
-                      f"{64 * len(body) / max(count, 1):.1f} | {modelled} | {f'{rate / 1e9:.1f} G/s' if rate else ''} |")
+                      f"{64 * len(body) / count:.1f} | {modelled} | {f'{rate / 1e9:.1f} G/s' if rate else ''} |")
 
 
 main()

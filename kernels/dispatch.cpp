@@ -42,7 +42,7 @@ struct Choices {
     add(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), kAvx2, "avx2", "AVX2 and FMA");
 #endif
 #if defined(DRAGOMAN_HAVE_SSE41)
-    add(__builtin_cpu_supports("sse4.1"), kSse41, "sse41", "SSE4.1");
+    add(__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1"), kSse41, "sse41", "SSE4.1");
 #endif
 #if defined(DRAGOMAN_HAVE_NEON)
     const unsigned long bits = getauxval(AT_HWCAP);  // what the kernel found, and lets programs use
