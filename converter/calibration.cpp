@@ -11,33 +11,25 @@
 namespace dragoman {
 namespace {
 
-Calibration empty_calibration(const Checkpoint& checkpoint) {
-  Calibration moments;
-  const auto watch = [&](std::initializer_list<const LinearWeights*> maps) {
-    for (const LinearWeights* map : maps) moments.try_emplace(map, map->k);
-  };
-  for (const EncoderWeights& layer : checkpoint.encoder)
-    watch({&layer.self.q, &layer.self.out, &layer.ffn.in, &layer.ffn.out});
-  for (const DecoderWeights& layer : checkpoint.decoder) {
-    watch({&layer.self.q, &layer.self.out, &layer.cross.q, &layer.cross.k, &layer.cross.out});
-    watch({&layer.ffn.in, &layer.ffn.out});
-  }
-  watch({&checkpoint.output_layer()});
-  return moments;
+// The products whose inputs are to be known.
+std::vector<const LinearWeights*> watched(const Checkpoint& checkpoint) {
+  std::vector<const LinearWeights*> maps{&checkpoint.output_layer()};
+  for (const auto& [self, ffn] : checkpoint.encoder) maps.insert(maps.end(), {&self.q, &self.out, &ffn.in, &ffn.out});
+  for (const auto& [self, cross, ffn] : checkpoint.decoder)
+    maps.insert(maps.end(), {&self.q, &self.out, &cross.q, &cross.k, &cross.out, &ffn.in, &ffn.out});
+  return maps;
 }
 
-// Weights that one id passes, in the encoder and in the decoder.
-double weights_passed(const Checkpoint& checkpoint) {
-  const Calibration maps = empty_calibration(checkpoint);
-  double sum = 0;
-  for (const auto& [map, moments] : maps) sum += static_cast<double>(map->n * map->k);
-  return sum;
+Calibration empty_calibration(const std::vector<const LinearWeights*>& maps) {
+  Calibration moments;
+  for (const LinearWeights* map : maps) moments.try_emplace(map, map->k);
+  return moments;
 }
 
 // 8 to 31 ids with eos each; fewer sources for larger models, whose reference takes longer (128 for en-de: 5 s on two
 // cores of a Zen 3; 32 for a model of 60 M weights).
-std::vector<std::vector<int32_t>> make_sources(const Checkpoint& checkpoint) {
-  const size_t count = std::clamp<size_t>(static_cast<size_t>(1e9 / weights_passed(checkpoint)), 32, 128);
+std::vector<std::vector<int32_t>> make_sources(const Checkpoint& checkpoint, double weights) {
+  const size_t count = std::clamp<size_t>(static_cast<size_t>(1e9 / weights), 32, 128);
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < count; ++i) {
     const size_t length = std::min<size_t>(7 + i % 24, checkpoint.arch.positions - 1);
@@ -50,10 +42,13 @@ std::vector<std::vector<int32_t>> make_sources(const Checkpoint& checkpoint) {
 }  // namespace
 
 Calibration calibrate(const Checkpoint& checkpoint, const Progress& progress) {
-  const std::vector<std::vector<int32_t>> sources = make_sources(checkpoint);
+  const std::vector<const LinearWeights*> maps = watched(checkpoint);
+  double weights = 0;
+  for (const LinearWeights* map : maps) weights += static_cast<double>(map->w.size());
+  const std::vector<std::vector<int32_t>> sources = make_sources(checkpoint, weights);
   // As many shares on every machine, added in the same order: the same checkpoint gives the same file.
   constexpr size_t kShares = 2;
-  std::vector<Calibration> shares(kShares, empty_calibration(checkpoint));
+  std::vector<Calibration> shares(kShares, empty_calibration(maps));
   std::mutex showing;
   size_t done = 0;
   const auto run_share = [&](size_t share) {

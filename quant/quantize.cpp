@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace dragoman {
@@ -38,12 +39,13 @@ struct Compensation {
   std::vector<float> u;       // (width, width) upper triangular, in that order: U^T U = inverse of the moments
 };
 
-// H = R R^T with R upper triangular, from the last row up; then U = R^-1. All in place, in doubles.
-void invert_factor(std::vector<double>& h, size_t n) {
+// H = R R^T with R upper triangular, from the last row up; then U = R^-1. All in place, in doubles. No eigenvalue of H
+// is below `least`, so no pivot is, but for rounding.
+void invert_factor(std::vector<double>& h, size_t n, double least) {
   for (size_t j = n; j-- > 0;) {
     double* column_j = &h[j * n];
     for (size_t l = j + 1; l < n; ++l) column_j[j] -= column_j[l] * column_j[l];
-    column_j[j] = std::sqrt(column_j[j]);
+    column_j[j] = std::sqrt(std::max(column_j[j], least));
     for (size_t i = 0; i < j; ++i) {
       double* row = &h[i * n];
       double sum = row[j];
@@ -70,11 +72,15 @@ Compensation compensation(const InputMoments& moments, size_t first, double damp
   const float* sums = moments.block(first);
   Compensation c{first, n, std::vector<size_t>(n), std::vector<float>(n * n)};
   std::iota(c.order.begin(), c.order.end(), 0);
-  std::stable_sort(c.order.begin(), c.order.end(),
-                   [&](size_t a, size_t b) { return sums[a * n + a] > sums[b * n + b]; });
   double trace = 0;
   for (size_t i = 0; i < n; ++i) trace += sums[i * n + i];
-  const double added = trace > 0 ? damping * trace / static_cast<double>(n) : 1;
+  if (!(trace > 0 && trace <= std::numeric_limits<float>::max())) {  // nothing seen, or NaN: each to the nearest
+    for (size_t i = 0; i < n; ++i) c.u[i * n + i] = 1;
+    return c;
+  }
+  std::stable_sort(c.order.begin(), c.order.end(),
+                   [&](size_t a, size_t b) { return sums[a * n + a] > sums[b * n + b]; });
+  const double added = damping * trace / static_cast<double>(n);
   std::vector<double> h(n * n);
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = i; j < n; ++j) {
@@ -82,7 +88,7 @@ Compensation compensation(const InputMoments& moments, size_t first, double damp
       h[i * n + j] = sums[low * n + high] + (i == j ? added : 0);
     }
   }
-  invert_factor(h, n);
+  invert_factor(h, n, added);
   std::copy(h.begin(), h.end(), c.u.begin());
   return c;
 }

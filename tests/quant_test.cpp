@@ -99,8 +99,12 @@ TEST_CASE("quantize_weights: with inputs that tell nothing, calibrated rounding 
     x[i] = 0.5;
     independent.add(x.data());
   }
+  InputMoments broken = independent;
+  const std::vector<double> nan(k, std::nan(""));
+  broken.add(nan.data());
   const QuantizedRows nearest = quantize_weights(w, n, k);
   CHECK(quantize_weights(w, n, k, nothing, 0.01).q == nearest.q);
+  CHECK(quantize_weights(w, n, k, broken, 0.01).q == nearest.q);
   CHECK(quantize_weights(w, n, k, independent, 0.01).q == nearest.q);
 }
 
