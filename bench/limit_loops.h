@@ -9,7 +9,7 @@ namespace dragoman::bench {
 
 struct LimitLoops {
   const char* isa;
-  // Each returns the multiply-adds it did, on registers alone. s8 is the table's own instruction mix.
+  // Each returns the multiply-adds it did, on registers alone; steps > 0. s8 is the table's own instruction mix.
   uint64_t (*s8)(uint64_t steps);
   uint64_t (*s8_as_s16)(uint64_t steps);  // AVX2: on weights and rows widened to int16 before; null elsewhere
   uint64_t (*f32)(uint64_t steps);
