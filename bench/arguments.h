@@ -18,7 +18,7 @@ struct Arguments {
   std::vector<uint32_t> threads = {1};
   std::vector<std::string> isa;  // empty: the best this machine runs
   std::vector<std::string> quantize = {"int8"};
-  std::string input;                             // lines of text
+  std::string input;                              // lines of text
   uint32_t source_length = 0, target_length = 0;  // 0: natural, which only a file can have
   uint32_t repeat = 5;
   uint32_t sentences = 0;  // in a run; 0: as many as slots, at least 8

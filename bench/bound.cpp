@@ -23,6 +23,7 @@ Bound bound_of(const ProfilePart& part, const Profile& profile, const MachineLim
   bound.memory = static_cast<double>(total.bytes) / limits.read_rate(working_set(part, profile));
   bound.arithmetic = static_cast<double>(total.s8) / limits.s8 + static_cast<double>(total.f32) / limits.f32;
   bound.seconds = std::max(bound.memory, bound.arithmetic);
+  if (bound.memory > bound.arithmetic) bound.waiting = bound.memory;
   return bound;
 }
 
@@ -39,6 +40,7 @@ Bound bound_of(const Profile& profile, const MachineLimits& limits) {
     all.memory += side.memory;
     all.arithmetic += side.arithmetic;
     all.seconds += std::max(side.memory, side.arithmetic);
+    if (side.memory > side.arithmetic) all.waiting += side.memory;
   }
   return all;
 }

@@ -10,7 +10,8 @@ namespace dragoman::bench {
 struct Bound {
   double memory = 0, arithmetic = 0;  // seconds, each alone
   double seconds = 0;                 // both, overlapping as well as they can
-  bool by_memory() const { return memory > arithmetic; }
+  double waiting = 0;                 // of these, where memory is the limit
+  bool by_memory() const { return 2 * waiting > seconds; }
 };
 
 // Of one part. Its bytes come from a working set that decides which cache they can be in.

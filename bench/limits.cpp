@@ -15,8 +15,8 @@
 namespace dragoman::bench {
 namespace {
 
-constexpr size_t kSizes[] = {16 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20,
-                             16 << 20, 32 << 20,  64 << 20,  256 << 20};
+constexpr size_t kSizes[] = {16 << 10, 128 << 10, 256 << 10, 1 << 20,  4 << 20,
+                             8 << 20,  16 << 20,  32 << 20,  64 << 20, 256 << 20};
 constexpr double kSlice = 0.004;  // seconds of one timing: within one time slice of a busy machine
 constexpr int kTries = 12;
 
@@ -96,8 +96,7 @@ MachineLimits measure_limits(const Kernels& kernels, size_t threads) {
   limits.f32 = peak(threads, loops->f32);
   const size_t largest = *std::max_element(std::begin(kSizes), std::end(kSizes));
   std::vector<float> data(largest / sizeof(float), 1.0f);
-  for (const size_t bytes : kSizes)
-    limits.read.push_back({bytes, read_bandwidth(*loops, data.data(), bytes, threads)});
+  for (const size_t bytes : kSizes) limits.read.push_back({bytes, read_bandwidth(*loops, data.data(), bytes, threads)});
   return limits;
 }
 

@@ -77,13 +77,13 @@ struct Timed {
           [&] { profiler->real_.gemm_s8(x, rows, m, w, y, ldy); });
   }
   static void quantize_rows(const float* x, size_t m, size_t k, int8_t* q, RowQuant* rows) {
-    timed(other(kQuantise), 5 * m * k, 0, 0, [&] { profiler->real_.quantize_rows(x, m, k, q, rows); });
+    timed(other(kQuantise), 4 * m * k, 0, 0, [&] { profiler->real_.quantize_rows(x, m, k, q, rows); });
   }
   static void embed_f32(const PanelsF32& table, size_t id, float scale, const float* position, float* x) {
-    timed(other(kEmbedding), 12 * table.k, 0, 0, [&] { profiler->real_.embed_f32(table, id, scale, position, x); });
+    timed(other(kEmbedding), 8 * table.k, 0, 0, [&] { profiler->real_.embed_f32(table, id, scale, position, x); });
   }
   static void embed_s8(const PanelsS8& table, size_t id, float scale, const float* position, float* x) {
-    timed(other(kEmbedding), 9 * table.k, 0, 0, [&] { profiler->real_.embed_s8(table, id, scale, position, x); });
+    timed(other(kEmbedding), 5 * table.k, 0, 0, [&] { profiler->real_.embed_s8(table, id, scale, position, x); });
   }
   static void attention(const float* q, size_t ldq, size_t rows, const KeyValues& kv, size_t heads, size_t d_head,
                         float* scores, float* out) {
@@ -96,19 +96,19 @@ struct Timed {
           [&] { p.real_.attention(q, ldq, rows, kv, heads, d_head, scores, out); });
   }
   static void softmax(float* x, size_t rows, size_t cols) {
-    timed(other(kSoftmax), 8 * rows * cols, 0, 0, [&] { profiler->real_.softmax(x, rows, cols); });
+    timed(other(kSoftmax), 4 * rows * cols, 0, 0, [&] { profiler->real_.softmax(x, rows, cols); });
   }
   static void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, size_t rows, size_t cols,
                          float* y) {
-    timed(other(kLayerNorm), 8 * rows * cols, 0, 0,
+    timed(other(kLayerNorm), 4 * rows * cols, 0, 0,
           [&] { profiler->real_.layer_norm(x, gamma, beta, epsilon, rows, cols, y); });
   }
   static void add(float* x, const float* y, size_t n) {
-    timed(other(kAdd), 12 * n, 0, 0, [&] { profiler->real_.add(x, y, n); });
+    timed(other(kAdd), 8 * n, 0, 0, [&] { profiler->real_.add(x, y, n); });
   }
   template <void (*Kernels::*Function)(float*, size_t)>
   static void activation(float* x, size_t n) {
-    timed(other(kActivation), 8 * n, 0, 0, [&] { (profiler->real_.*Function)(x, n); });
+    timed(other(kActivation), 4 * n, 0, 0, [&] { (profiler->real_.*Function)(x, n); });
   }
   static ArgMax argmax(const float* x, size_t n) {
     return timed(other(kArgmax), 4 * n, 0, 0, [&] { return profiler->real_.argmax(x, n); });

@@ -20,8 +20,8 @@ enum class Kind { kProduct, kAttention, kOther };
 
 struct Counters {
   uint64_t calls = 0;
-  uint64_t bytes = 0;    // products: weights; attention: K and V; others: what they read and write
-  uint64_t largest = 0;  // bytes of one call
+  uint64_t bytes = 0;        // read. Products: weights; attention: K and V; others: their input
+  uint64_t largest = 0;      // bytes of one call
   uint64_t s8 = 0, f32 = 0;  // multiply-adds
   double seconds = 0;
 
@@ -37,8 +37,8 @@ struct ProfilePart {
 };
 
 struct Profile {
-  std::vector<ProfilePart> parts;  // those that were called, the slowest first
-  uint64_t steps = 0;       // of the decoder
+  std::vector<ProfilePart> parts;                     // those that were called, the slowest first
+  uint64_t steps = 0;                                 // of the decoder
   uint64_t encoder_weights = 0, decoder_weights = 0;  // bytes of the tensors that products met
 };
 

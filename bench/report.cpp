@@ -85,7 +85,8 @@ std::string layout(const Cells& cells, bool markdown) {
   }
   std::string text;
   const auto line = [&](const auto& cell) {
-    for (size_t i = 0; i < width.size(); ++i) text += (i == 0 ? (markdown ? "| " : "") : markdown ? " | " : "  ") + cell(i);
+    for (size_t i = 0; i < width.size(); ++i)
+      text += (i == 0 ? (markdown ? "| " : "") : markdown ? " | " : "  ") + cell(i);
     if (markdown) text += " |";
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";

@@ -54,7 +54,8 @@ Json profile_json(const Row& row) {
 
 Json limits_json(const MachineLimits& limits) {
   Json read = Json::array();
-  for (const auto& b : limits.read) read.push_back({{"working_set_bytes", b.bytes}, {"bytes_per_second", b.per_second}});
+  for (const auto& b : limits.read)
+    read.push_back({{"working_set_bytes", b.bytes}, {"bytes_per_second", b.per_second}});
   return {{"isa", limits.isa},
           {"threads", limits.threads},
           {"int8_multiply_adds_per_second", limits.s8},

@@ -26,8 +26,8 @@ Status Session::start(const std::string& path, const Kernels& kernels, const Lim
   return Done{};
 }
 
-Result<std::unique_ptr<Session>> Session::open(const std::string& path, const Kernels& kernels,
-                                               const Limits& limits, bool profiled) {
+Result<std::unique_ptr<Session>> Session::open(const std::string& path, const Kernels& kernels, const Limits& limits,
+                                               bool profiled) {
   std::unique_ptr<Session> session(new Session);
   if (const Status started = session->start(path, kernels, limits, profiled); !started) return started.error();
   return session;

@@ -14,8 +14,8 @@ namespace dragoman::bench {
 class Session {
  public:
   // profiled: through a table that times every kernel.
-  static Result<std::unique_ptr<Session>> open(const std::string& path, const Kernels& kernels,
-                                               const Limits& limits, bool profiled);
+  static Result<std::unique_ptr<Session>> open(const std::string& path, const Kernels& kernels, const Limits& limits,
+                                               bool profiled);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -34,9 +34,9 @@ struct Watch {
   const Workload& work;
   Session& session;
   size_t count;
-  size_t next = 0;                     // line to show
-  size_t used = 0;                     // of a line that is longer than a part
-  double shown = 0;                    // when it was shown
+  size_t next = 0;                         // line to show
+  size_t used = 0;                         // of a line that is longer than a part
+  double shown = 0;                        // when it was shown
   std::vector<double> read{}, first_id{};  // by part
   std::vector<char> text{};
   Run run{};
