@@ -84,6 +84,14 @@ double MachineLimits::read_rate(double working_set) const {
   return low.per_second + part * (above->per_second - low.per_second);
 }
 
+void MachineLimits::improve(const MachineLimits& other) {
+  s8 = std::max(s8, other.s8);
+  s8_own = std::max(s8_own, other.s8_own);
+  s8_as_s16 = std::max(s8_as_s16, other.s8_as_s16);
+  f32 = std::max(f32, other.f32);
+  for (size_t i = 0; i < read.size(); ++i) read[i].per_second = std::max(read[i].per_second, other.read[i].per_second);
+}
+
 MachineLimits measure_limits(const Kernels& kernels, size_t threads) {
   MachineLimits limits;
   limits.isa = kernels.name;

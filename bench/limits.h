@@ -25,6 +25,8 @@ struct MachineLimits {
 
   // Bytes per second from a working set of this size, between the two sizes that were measured.
   double read_rate(double working_set) const;
+  // The better of two measurements, figure by figure: a limit is what the machine can do when it is left alone.
+  void improve(const MachineLimits& other);
 };
 
 MachineLimits measure_limits(const Kernels& kernels, size_t threads);

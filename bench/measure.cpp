@@ -82,7 +82,10 @@ void make_rows(const Arguments& arguments, Results& results) {
   }
 }
 
+// Before all runs and again after them: a neighbour may have been busy in between.
 void measure_machine(Results& results) {
+  for (MachineLimits& limits : results.limits)
+    limits.improve(measure_limits(*find_kernels(limits.isa.c_str()), limits.threads));
   const auto find = [&](const Row& row) {
     return std::find_if(results.limits.begin(), results.limits.end(), [&](const MachineLimits& limits) {
       return limits.isa == row.kernels->name && limits.threads == row.threads;
@@ -137,7 +140,6 @@ Status profile_row(const Arguments& arguments, Row& row, uint32_t runs) {
     row.tokenize = run.tokenize;
     row.detokenize = run.detokenize;
   }
-  row.bound = bound_of(row.profile, *row.limits);
   return Done{};
 }
 
@@ -195,6 +197,9 @@ Status measure(const Arguments& arguments, const std::function<void(const char*)
       if (const Status done = time_row(arguments, row); !done) return done;
     }
   }
+  progress("measuring this machine");
+  measure_machine(results);
+  for (Row& row : results.rows) row.bound = bound_of(row.profile, *row.limits);
   return Done{};
 }
 

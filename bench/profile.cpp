@@ -25,7 +25,7 @@ std::string label(std::string_view section) {
     const size_t end = std::min(section.find('.', at), section.size());
     const std::string_view word = section.substr(at, end - at);
     const bool number = word.find_first_not_of("0123456789") == word.npos;
-    if (!number && word != "weight") text += (text.empty() ? "" : " ") + std::string(word);
+    if (!number && word != "weight") text.append(text.empty() ? "" : " ").append(word);
     at = end + 1;
   }
   return text;

@@ -114,7 +114,8 @@ std::string report(const Results& results, const Arguments& arguments) {
   text += layout(row_cells(results, false), markdown);
   if (!arguments.profile) return text;
   for (const Row& row : results.rows) {
-    text += "\n" + row_title(row) + (markdown ? "\n\n" : "\n") + layout(profile_cells(row), markdown);
+    text.append("\n").append(row_title(row)).append(markdown ? "\n\n" : "\n");
+    text += layout(profile_cells(row), markdown);
   }
   return text;
 }
