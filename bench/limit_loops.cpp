@@ -59,8 +59,10 @@ uint64_t s8(uint64_t steps) {
   typename Step::X x = Step::x(bytes, 16);
   uint64_t left = steps;
   do {  // at least once: else g++ 12 keeps every accumulator twice
+#pragma GCC unroll 32
     for (size_t g = 0; g < kGroups; ++g) {
       opaque(x);  // another row
+#pragma GCC unroll 32
       for (size_t i = 0; i < kColumns; ++i) Step::dot(acc[g][i], x, weights[i]);
     }
   } while (--left > 0);
@@ -103,6 +105,7 @@ uint64_t f32(uint64_t steps) {
   for (size_t i = 0; i < kSums; ++i) acc[i] = Wide(0.0f);
   uint64_t left = steps;
   do {  // at least once: else g++ 12 keeps every accumulator twice
+#pragma GCC unroll 32
     for (size_t i = 0; i < kSums; ++i) {
       if constexpr (!Isa::kFma) opaque(x.reg[0].half[0]);  // the product there is an operation of its own
       fma_into(acc[i], x, w);
@@ -118,6 +121,7 @@ template <class Isa>
 void read(const float* data, size_t count) {
   constexpr size_t kLoads = 128 / Isa::kLanes;
   for (const float* end = data + count; data < end; data += 128) {
+#pragma GCC unroll 32
     for (size_t i = 0; i < kLoads; ++i) {
       const typename Isa::F loaded = Isa::load(data + i * Isa::kLanes);
       typedef char Reg __attribute__((vector_size(sizeof loaded)));

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <thread>
 
 #include "bench/limit_loops.h"
 #include "kernels/float_env.h"
+#include "runtime/arena.h"
 #include "runtime/clock.h"
 
 namespace dragoman::bench {
@@ -92,19 +92,22 @@ void MachineLimits::improve(const MachineLimits& other) {
   for (size_t i = 0; i < read.size(); ++i) read[i].per_second = std::max(read[i].per_second, other.read[i].per_second);
 }
 
-MachineLimits measure_limits(const Kernels& kernels, size_t threads) {
+Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads) {
   MachineLimits limits;
   limits.isa = kernels.name;
   limits.threads = threads;
   const LimitLoops* loops = find_limit_loops(kernels.name);
-  if (!loops) return limits;
+  if (!loops) return fail("there are no loops that find the limits of %s", kernels.name);
   limits.s8_own = peak(threads, loops->s8);
   limits.s8_as_s16 = peak(threads, loops->s8_as_s16);
   limits.s8 = std::max(limits.s8_own, limits.s8_as_s16);
   limits.f32 = peak(threads, loops->f32);
   const size_t largest = *std::max_element(std::begin(kSizes), std::end(kSizes));
-  std::vector<float> data(largest / sizeof(float), 1.0f);
-  for (const size_t bytes : kSizes) limits.read.push_back({bytes, read_bandwidth(*loops, data.data(), bytes, threads)});
+  const ArenaMemory memory(largest);  // aligned, as weights are: a load across two lines of a cache takes twice as long
+  float* data = static_cast<float*>(memory.data());
+  if (!data) return fail("%zu bytes to measure this machine with are not to be had", largest);
+  std::fill_n(data, largest / sizeof(float), 1.0f);
+  for (const size_t bytes : kSizes) limits.read.push_back({bytes, read_bandwidth(*loops, data, bytes, threads)});
   return limits;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "runtime/result.h"
 
 namespace dragoman::bench {
 
@@ -29,6 +30,6 @@ struct MachineLimits {
   void improve(const MachineLimits& other);
 };
 
-MachineLimits measure_limits(const Kernels& kernels, size_t threads);
+Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads);
 
 }  // namespace dragoman::bench

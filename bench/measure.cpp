@@ -1,6 +1,8 @@
 #include "bench/measure.h"
 
+#if defined(__GLIBC__)
 #include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +61,9 @@ Status make_models(const Arguments& arguments, const std::function<void(const ch
       model = {name, file->path(), int8 ? "int8" : "f32", file->bytes(), std::move(*file)};
     }
   }
+#if defined(__GLIBC__)
   malloc_trim(0);  // what making them took is not part of any run's peak
+#endif
   return Done{};
 }
 
@@ -83,18 +87,25 @@ void make_rows(const Arguments& arguments, Results& results) {
 }
 
 // Before all runs and again after them: a neighbour may have been busy in between.
-void measure_machine(Results& results) {
-  for (MachineLimits& limits : results.limits)
-    limits.improve(measure_limits(*find_kernels(limits.isa.c_str()), limits.threads));
+Status measure_machine(Results& results) {
+  for (MachineLimits& limits : results.limits) {
+    const Result<MachineLimits> again = measure_limits(*find_kernels(limits.isa.c_str()), limits.threads);
+    if (!again) return again.error();
+    limits.improve(*again);
+  }
   const auto find = [&](const Row& row) {
     return std::find_if(results.limits.begin(), results.limits.end(), [&](const MachineLimits& limits) {
       return limits.isa == row.kernels->name && limits.threads == row.threads;
     });
   };
   for (const Row& row : results.rows) {
-    if (find(row) == results.limits.end()) results.limits.push_back(measure_limits(*row.kernels, row.threads));
+    if (find(row) != results.limits.end()) continue;
+    Result<MachineLimits> limits = measure_limits(*row.kernels, row.threads);
+    if (!limits) return limits.error();
+    results.limits.push_back(std::move(*limits));
   }
   for (Row& row : results.rows) row.limits = &*find(row);
+  return Done{};
 }
 
 // The plan of a row: exactly the lengths asked for, so that the cap is the end of every sentence.
@@ -186,7 +197,7 @@ Status measure(const Arguments& arguments, const std::function<void(const char*)
   if (const Status made = make_models(arguments, progress, results); !made) return made;
   make_rows(arguments, results);
   progress("measuring this machine");
-  measure_machine(results);
+  if (const Status known = measure_machine(results); !known) return known;
   for (Row& row : results.rows) {
     progress("profiling");
     if (const Status done = profile_row(arguments, row, arguments.profile ? 3 : 1); !done) return done;
@@ -198,7 +209,7 @@ Status measure(const Arguments& arguments, const std::function<void(const char*)
     }
   }
   progress("measuring this machine");
-  measure_machine(results);
+  if (const Status known = measure_machine(results); !known) return known;
   for (Row& row : results.rows) row.bound = bound_of(row.profile, *row.limits);
   return Done{};
 }

@@ -18,8 +18,8 @@ Profiler* profiler = nullptr;
 std::atomic<uint64_t> profilers{0};
 
 // "decoder.3.ffn.in.weight" -> "decoder ffn in": all layers are one part.
-std::string label(std::string_view section) {
-  if (section.starts_with("target_embedding") || section.starts_with("output")) return "output projection";
+std::string label(const Model& model, std::string_view section) {
+  if (section == (model.has(kTiedOutput) ? "target_embedding.weight" : "output.weight")) return "output projection";
   std::string text;
   for (size_t at = 0; at < section.size();) {
     const size_t end = std::min(section.find('.', at), section.size());
@@ -171,7 +171,7 @@ size_t Profiler::add_part(const std::string& name, bool encoder, Kind kind) {
 void Profiler::add_tensors(const Model& model) {
   for (const Section& section : model.sections) {
     if (section.layout != Layout::kPanelsS8 && section.layout != Layout::kPanelsF32) continue;
-    const std::string name = label(section.name);
+    const std::string name = label(model, section.name);
     const bool encoder = name.starts_with("encoder") || name == "decoder cross kv";
     const std::byte* begin = model.file.data() + section.offset;
     tensors_.push_back({begin, begin + section.bytes, add_part(name, encoder, Kind::kProduct)});
