@@ -188,7 +188,7 @@ double median(std::vector<double> values) {
 }
 
 double Row::limit_fraction() const {
-  const double took = median(wall);
+  const double took = median(threads == 1 ? cpu : wall);
   return took > 0 ? bound.seconds / took : 0;
 }
 
@@ -200,7 +200,8 @@ Status measure(const Arguments& arguments, const std::function<void(const char*)
   if (const Status known = measure_machine(results); !known) return known;
   for (Row& row : results.rows) {
     progress("profiling");
-    if (const Status done = profile_row(arguments, row, arguments.profile ? 3 : 1); !done) return done;
+    if (const Status done = profile_row(arguments, row, arguments.profile ? std::max(arguments.repeat, 3u) : 1); !done)
+      return done;
   }
   for (uint32_t repeat = 0; repeat < arguments.repeat; ++repeat) {
     progress(("repeat " + std::to_string(repeat + 1)).c_str());

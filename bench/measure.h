@@ -37,7 +37,9 @@ struct Row {
   double tokenize = 0, detokenize = 0;
   Bound bound;
 
-  double limit_fraction() const;  // least time there could be, to the median of what it took
+  // The least time there could be, to the median of what it took: of CPU time with one thread, where that is wall time
+  // without what other programs took; of wall time with several, which may wait for each other.
+  double limit_fraction() const;
 };
 
 struct Results {
