@@ -117,7 +117,7 @@ std::vector<Point> points_of(const std::vector<const Row*>& rows) {
       const double products = static_cast<double>(part.total.s8 + part.total.f32);
       if (products == 0) continue;
       points.push_back({products / static_cast<double>(part.total.bytes), products / part.total.seconds,
-                        part.total.seconds / rows[i]->profile_wall, part.name, i});
+                        part.total.seconds / rows[i]->profile_seconds, part.name, i});
     }
   }
   return points;
