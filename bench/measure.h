@@ -32,8 +32,8 @@ struct Row {
   std::vector<double> first_token, sentence;   // of all repeats
   size_t arena_bytes = 0, peak_bytes = 0;
 
-  Profile profile;          // of its quickest profiled run
-  double profile_wall = 0;  // that run's time
+  Profile profile;             // of its quickest profiled run
+  double profile_seconds = 0;  // that run's time, CPU or wall as below
   double tokenize = 0, detokenize = 0;
   Bound bound;
 

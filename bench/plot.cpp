@@ -21,7 +21,7 @@ constexpr const char* kColours[] = {"#c0392b", "#2874a6", "#1e8449", "#7d3c98",
 
 class Chart {
  public:
-  explicit Chart(double top) : max_y_(std::pow(10, std::ceil(std::log10(top * 1.2)))) {
+  explicit Chart(double top) : max_y_(1.5 * top) {
     add("<svg xmlns='http://www.w3.org/2000/svg' width='%g' height='%g' font-family='sans-serif' font-size='13'>\n",
         kLeft + kWidth + kLegend, kTop + kHeight + 70);
     add("<rect width='100%%' height='100%%' fill='white'/>\n");
@@ -117,7 +117,7 @@ std::vector<Point> points_of(const std::vector<const Row*>& rows) {
       const double products = static_cast<double>(part.total.s8 + part.total.f32);
       if (products == 0) continue;
       points.push_back({products / static_cast<double>(part.total.bytes), products / part.total.seconds,
-                        part.total.seconds / rows[i]->profile_wall, part.name, i});
+                        part.total.seconds / rows[i]->profile_seconds, part.name, i});
     }
   }
   return points;

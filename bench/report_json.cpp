@@ -43,7 +43,7 @@ Json part_json(const ProfilePart& part, const Row& row) {
 Json profile_json(const Row& row) {
   Json parts = Json::array();
   for (const ProfilePart& part : row.profile.parts) parts.push_back(part_json(part, row));
-  return {{"wall_seconds", row.profile_wall},
+  return {{"seconds", row.profile_seconds},
           {"decoder_steps", row.profile.steps},
           {"decoder_weight_bytes", row.profile.decoder_weights},
           {"encoder_weight_bytes", row.profile.encoder_weights},
