@@ -19,7 +19,8 @@ struct Avx2 {
 
   using arch = xsimd::fma3<xsimd::avx2>;
   using F = xsimd::batch<float, arch>;
-  using I = xsimd::batch<int32_t, arch>;
+  // Not __m256i, which is four int64: g++ 12 copied every accumulator to and fro between the two types.
+  using I = int32_t __attribute__((vector_size(32)));
 
   DRAGOMAN_INLINE static F load(const float* p) { return F::load_unaligned(p); }
   DRAGOMAN_INLINE static void store(float* p, F v) { v.store_unaligned(p); }
@@ -27,7 +28,7 @@ struct Avx2 {
   DRAGOMAN_INLINE static F max(F a, F b) { return _mm256_max_ps(a, b); }
   DRAGOMAN_INLINE static F min(F a, F b) { return _mm256_min_ps(a, b); }
   DRAGOMAN_INLINE static F select_less(F a, F b, F yes, F no) { return xsimd::select(a < b, yes, no); }
-  DRAGOMAN_INLINE static F to_float(I v) { return _mm256_cvtepi32_ps(v); }
+  DRAGOMAN_INLINE static F to_float(I v) { return _mm256_cvtepi32_ps(__builtin_bit_cast(__m256i, v)); }
   DRAGOMAN_INLINE static F pow2(F t) {
     const __m256i bits = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(0x3f800000)));
@@ -62,11 +63,13 @@ struct Avx2 {
     return _mm256_set1_epi32(x);
   }
   DRAGOMAN_INLINE static I start(const int32_t* sum, int32_t zero) {
-    return _mm256_mullo_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum)), _mm256_set1_epi32(zero));
+    const __m256i sums = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum));
+    return __builtin_bit_cast(I, _mm256_mullo_epi32(sums, _mm256_set1_epi32(zero)));
   }
   DRAGOMAN_INLINE static I dot4(I acc, Quad x, const Weights& w) {
     const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(x, w.value));
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    const __m256i four = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    return __builtin_bit_cast(I, _mm256_add_epi32(__builtin_bit_cast(__m256i, acc), four));
   }
 };
 
