@@ -8,7 +8,8 @@
 //   kPanels        panels of weights in those tiles
 //   W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not
 //   max, min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does)
-//   Weights, Quad, dot4      four int8 products per lane, added to an int32, exact
+//   Weights, Quad, dot4      four products of int8 weights per lane, added to an int32, exact
+//   kOffset        what is added to the bytes of x: 127 where the multiplication wants them unsigned, else 0
 //   Step<M>        instead of these, where M rows go better another way: several rows or more k at a time
 //                  (ByFours in gemm_s8-inl.h says what a step is)
 //

@@ -14,8 +14,7 @@ struct Avx2 {
   static constexpr size_t kLanes = 8;
   static constexpr size_t kPanels = 1;
   static constexpr size_t kRowsF32 = 6;  // 12 accumulators, 2 of weights, 1 of x: 15 of 16 registers
-  static constexpr size_t kRowsS8 =
-      3;  // 2 to 6 all give 125 to 138 GOPS on Zen3 (m = 32): sign and maddubs are the limit
+  static constexpr size_t kRowsS8 = 4;   // 8 accumulators, 2 of weights, 1 of x, the constant 1, and dot4's own
 
   using arch = xsimd::fma3<xsimd::avx2>;
   using F = xsimd::batch<float, arch>;
@@ -37,7 +36,7 @@ struct Avx2 {
     const __m256i halves = _mm256_packs_epi32(_mm256_cvttps_epi32(v[0]), _mm256_cvttps_epi32(v[1]));
     const __m256i words = _mm256_permute4x64_epi64(halves, 0xd8);  // packs works in 128-bit lanes: 0 2 1 3
     const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), bytes);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm_add_epi8(bytes, _mm_set1_epi8(kOffset)));
   }
 
   static constexpr bool kFma = true;
@@ -47,15 +46,13 @@ struct Avx2 {
   DRAGOMAN_INLINE static W set_wide(float x) { return set(x); }
   DRAGOMAN_INLINE static W fma(W a, W b, W c) { return _mm256_fmadd_ps(a, b, c); }
 
-  // maddubs wants one unsigned operand: |w| x sign(x, w). |w| serves all rows. Two products stay below 2^15, so its
-  // saturation never happens.
-  struct Weights {
-    __m256i value, magnitude;
-  };
+  // maddubs wants one unsigned operand, hence x + 127. Two products stay below 2^15, because two neighbouring weights
+  // do not add up to more than 129 (PanelsS8): its saturation never happens.
+  static constexpr int32_t kOffset = 127;
+  using Weights = __m256i;
   using Quad = __m256i;
   DRAGOMAN_INLINE static Weights weights(const int8_t* p) {
-    const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-    return {w, _mm256_abs_epi8(w)};
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
   DRAGOMAN_INLINE static Quad quad(const int8_t* p) {
     int32_t x;
@@ -66,8 +63,8 @@ struct Avx2 {
     const __m256i sums = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum));
     return __builtin_bit_cast(I, _mm256_mullo_epi32(sums, _mm256_set1_epi32(zero)));
   }
-  DRAGOMAN_INLINE static I dot4(I acc, Quad x, const Weights& w) {
-    const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(x, w.value));
+  DRAGOMAN_INLINE static I dot4(I acc, Quad x, Weights w) {
+    const __m256i pairs = _mm256_maddubs_epi16(x, w);
     const __m256i four = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
     return __builtin_bit_cast(I, _mm256_add_epi32(__builtin_bit_cast(__m256i, acc), four));
   }

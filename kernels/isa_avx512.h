@@ -15,7 +15,7 @@ struct Avx512 {
   // have 4 at one row, 8 at two, 24 at six. With 4 registers of weights and 1 of x these are 29 of 32.
   static constexpr size_t kPanels = 4;
   static constexpr size_t kRowsF32 = 6;
-  static constexpr size_t kRowsS8 = 5;  // 20 accumulators, 4 of |w|, 2 of x, the constant 1, and dot4's own
+  static constexpr size_t kRowsS8 = 5;  // 20 accumulators, 4 of weights, 1 of x, the constant 1, and dot4's own
 
   using F = __m512;
   // Not __m512i, which is eight int64: g++ 12 copied every accumulator to and fro between the two types, and to memory
@@ -36,7 +36,8 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_add_epi32(bits, _mm512_set1_epi32(0x3f800000)));
   }
   DRAGOMAN_INLINE static void store_s8(int8_t* q, const F (&v)[1]) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(v[0])));
+    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(v[0]));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm_add_epi8(bytes, _mm_set1_epi8(kOffset)));
   }
 
   static constexpr bool kFma = true;
@@ -46,34 +47,21 @@ struct Avx512 {
   DRAGOMAN_INLINE static W set_wide(float x) { return set(x); }
   DRAGOMAN_INLINE static W fma(W a, W b, W c) { return _mm512_fmadd_ps(a, b, c); }
 
-  // AVX2's |w| x sign(x, w), but there is no sign instruction here: a mask of the negative weights picks -x.
-  struct Weights {
-    __m512i magnitude;
-    __mmask64 negative;
-  };
-  struct Quad {
-    __m512i value, negated;
-  };
-  DRAGOMAN_INLINE static Weights weights(const int8_t* p) {
-    const __m512i w = _mm512_loadu_si512(p);
-    return {_mm512_abs_epi8(w), _mm512_movepi8_mask(w)};
-  }
-  DRAGOMAN_INLINE static __m512i broadcast(const int8_t* p) {
+  // As on AVX2: x + 127 times w, which maddubs takes without saturating.
+  static constexpr int32_t kOffset = 127;
+  using Weights = __m512i;
+  using Quad = __m512i;
+  DRAGOMAN_INLINE static Weights weights(const int8_t* p) { return _mm512_loadu_si512(p); }
+  DRAGOMAN_INLINE static Quad quad(const int8_t* p) {
     int32_t x;
     std::memcpy(&x, p, sizeof x);
     return _mm512_set1_epi32(x);
   }
-  DRAGOMAN_INLINE static Quad quad(const int8_t* p) {
-    const __m512i x = broadcast(p);
-    __m512i negated = _mm512_sub_epi8(_mm512_setzero_si512(), x);
-    __asm__("" : "+v"(negated));  // else g++ 12 negates anew at each use, under the mask, which takes two instructions
-    return {x, negated};
-  }
   DRAGOMAN_INLINE static I start(const int32_t* sum, int32_t zero) {
     return __builtin_bit_cast(I, _mm512_mullo_epi32(_mm512_loadu_si512(sum), _mm512_set1_epi32(zero)));
   }
-  DRAGOMAN_INLINE static I dot4(I acc, const Quad& x, const Weights& w) {
-    const __m512i pairs = _mm512_maddubs_epi16(w.magnitude, _mm512_mask_blend_epi8(w.negative, x.value, x.negated));
+  DRAGOMAN_INLINE static I dot4(I acc, Quad x, Weights w) {
+    const __m512i pairs = _mm512_maddubs_epi16(x, w);
     const __m512i four = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
     return __builtin_bit_cast(I, _mm512_add_epi32(__builtin_bit_cast(__m512i, acc), four));
   }

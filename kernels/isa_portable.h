@@ -33,7 +33,8 @@ struct Portable {
   // 2^n from t = n + 1.5 * 2^23, whose low bits are n.
   DRAGOMAN_INLINE static F pow2(F t) { return __builtin_bit_cast(F, (__builtin_bit_cast(U, t) << 23) + 0x3f800000u); }
 
-  // Sixteen whole numbers in [-127, 127] to int8.
+  static constexpr int32_t kOffset = 0;
+  // Sixteen whole numbers in [-127, 127], kOffset added, to bytes.
   DRAGOMAN_INLINE static void store_s8(int8_t* q, const F (&v)[4]) {
     for (size_t r = 0; r < 4; ++r) {
       const I whole = __builtin_convertvector(v[r], I);

@@ -16,8 +16,9 @@
 
 namespace dragoman {
 
-inline constexpr size_t kPanel = 16;  // output columns in a panel of weights
-inline constexpr size_t kBlock = 16;  // positions in a block of the K/V cache
+inline constexpr size_t kPanel = 16;   // output columns in a panel of weights
+inline constexpr size_t kBlock = 16;   // positions in a block of the K/V cache
+inline constexpr size_t kQueries = 4;  // rows or heads that attention works on together
 
 constexpr size_t round_up(size_t n, size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -32,7 +33,9 @@ struct PanelsF32 {
 };
 
 // W (k, 16 * panels) packed as [panels][k/4][16][4] in [-127, 127]; per column a scale, a bias, and the sum of its
-// weights (for the zero of a row, and for a u8 x s8 instruction to take back an offset of 128 on x).
+// weights (for the zero of a row, and to take back Kernels::offset). |w[k] + w[k + 1]| <= 129 for every even k: then
+// x86's vpmaddubsw, which adds two products u8 x s8 in 16 bits, is exact (254 * 129 < 2^15). A file that breaks this is
+// memory-safe, and `verify` refuses it.
 struct PanelsS8 {
   const int8_t* w = nullptr;
   const float* scale = nullptr;
@@ -42,7 +45,10 @@ struct PanelsS8 {
   size_t panels = 0;
 };
 
-// How a row of activations became int8: x = scale * (q + zero), with q and zero in [-127, 127].
+inline constexpr int kPairLimit = 129;
+
+// How a row of activations became int8: x = scale * (q + zero), with q and zero in [-127, 127]. In memory a byte is
+// q + Kernels::offset.
 struct RowQuant {
   float scale = 0;
   int32_t zero = 0;
@@ -78,11 +84,12 @@ struct ArgMax {
 
 struct Kernels {
   const char* name;
+  int32_t offset;  // what quantize_rows adds to each byte, for gemm_s8 of the same table: 127 or 0
 
   // y (m, 16 * panels; row stride ldy) = x (m, k) W + bias.
   void (*gemm_f32)(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy);
   // y = ((x + zero) W) * scale of the row * scale of the column + bias: the int32 sum is exact, with zero times the
-  // column's sum in it, and then comes fma(float(sum), sx * sw, bias).
+  // column's sum in it, and then comes fma(float(sum), sx * sw, bias). x as quantize_rows of this table makes it.
   void (*gemm_s8)(const int8_t* x, const RowQuant* rows, size_t m, const PanelsS8& w, float* y, size_t ldy);
   // Each row of x (m, k) over its own range [lo, hi], 0 included: scale = (hi - lo) / 254, zero the middle, rounding
   // half to even. 0 stays 0 exactly, and a row after a ReLU has twice the steps it would have around 0. A row whose
@@ -94,7 +101,7 @@ struct Kernels {
   void (*embed_s8)(const PanelsS8& table, size_t id, float scale, const float* position, float* x);
 
   // out (rows, heads * d_head) = softmax(q K^T / sqrt(d_head)) V, head by head; row stride of q is ldq, that of out
-  // is heads * d_head. `scores` is scratch of round_up(positions, 16) floats. positions >= 1.
+  // is heads * d_head. `scores` is scratch of kQueries * round_up(positions, 16) floats. positions >= 1.
   void (*attention)(const float* q, size_t ldq, size_t rows, const KeyValues& kv, size_t heads, size_t d_head,
                     float* scores, float* out);
   void (*softmax)(float* x, size_t rows, size_t cols);  // in place

@@ -10,6 +10,7 @@ namespace dragoman {
 struct NeonOps {
   static constexpr size_t kLanes = 4;
   static constexpr size_t kPanels = 1;
+  static constexpr int32_t kOffset = 0;
   using I = int32x4_t;
 
   // As vld1q, of which g++ 12 for 32-bit ARM believes that it might read anything: it then stores every accumulator in

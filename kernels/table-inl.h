@@ -17,6 +17,7 @@ template <class Isa>
 consteval Kernels table() {
   return {
       .name = Isa::kName,
+      .offset = Isa::kOffset,
       .gemm_f32 = gemm_f32<Isa>,
       .gemm_s8 = gemm_s8<Isa>,
       .quantize_rows = quantize_rows<Isa>,

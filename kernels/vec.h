@@ -149,23 +149,29 @@ DRAGOMAN_INLINE void transform(const float* x, float* y, size_t n, float fill, M
   if (i < n) store_part(y + i, n - i, map(load_part<Isa>(x + i, n - i, fill)));
 }
 
-// The fixed tree: lane i with lane i + 8, then + 4, + 2, + 1.
-template <class Isa, class Op>
-DRAGOMAN_INLINE float fold16(const Vec16<Isa>& v, Op op) {
-  float lanes[16];
-  store(lanes, v);
-  for (size_t half = 8; half > 0; half /= 2) {
+// The fixed tree: lane i with lane i + 8, then + 4, + 2, + 1; whole registers first.
+template <class Isa, class OpF, class Op>
+DRAGOMAN_INLINE float fold16(Vec16<Isa> v, OpF registers, Op op) {
+  for (size_t half = Vec16<Isa>::kRegs / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) v.reg[i] = registers(v.reg[i], v.reg[i + half]);
+  }
+  float lanes[Isa::kLanes];
+  Isa::store(lanes, v.reg[0]);
+  for (size_t half = Isa::kLanes / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) lanes[i] = op(lanes[i], lanes[i + half]);
   }
   return lanes[0];
 }
 template <class Isa>
 DRAGOMAN_INLINE float fold16_add(const Vec16<Isa>& v) {
-  return fold16(v, [](float a, float b) DRAGOMAN_INLINE_LAMBDA { return a + b; });
+  const auto add = [](auto a, auto b) DRAGOMAN_INLINE_LAMBDA { return a + b; };
+  return fold16(v, add, add);
 }
 template <class Isa>
 DRAGOMAN_INLINE float fold16_max(const Vec16<Isa>& v) {
-  return fold16(v, [](float a, float b) DRAGOMAN_INLINE_LAMBDA { return a > b ? a : b; });
+  return fold16(
+      v, [](auto a, auto b) DRAGOMAN_INLINE_LAMBDA { return Isa::max(a, b); },
+      [](float a, float b) DRAGOMAN_INLINE_LAMBDA { return a > b ? a : b; });
 }
 
 // IEEE square root of one float, as the instruction: sqrtf() may be a call that sets errno.

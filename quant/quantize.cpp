@@ -5,13 +5,27 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/kernels.h"
+
 namespace dragoman {
 
 namespace {
 
-// Half to even, in the default rounding mode; NaN becomes -127.
-int8_t to_int8(double t) {
-  return static_cast<int8_t>(std::nearbyint(t > -127.0 ? std::min(t, 127.0) : -127.0));
+// Half to even, in the default rounding mode; NaN becomes the least that is allowed. `neighbour` is the other weight of
+// the pair, or 0 while it is not rounded yet.
+int8_t to_int8(double t, int8_t neighbour) {
+  const double low = std::max(-127, -kPairLimit - neighbour), high = std::min(127, kPairLimit - neighbour);
+  return static_cast<int8_t>(std::nearbyint(t > low ? std::min(t, high) : low));
+}
+
+// The smallest step with which no weight is beyond 127 of them, and no pair beyond kPairLimit.
+float step_of(std::span<const float> row) {
+  float largest = 0, largest_pair = 0;
+  for (size_t i = 0; i < row.size(); ++i) {
+    largest = std::max(largest, std::abs(row[i]));
+    if (i % 2) largest_pair = std::max(largest_pair, std::abs(row[i - 1] + row[i]));
+  }
+  return std::max(largest / 127.0f, largest_pair / static_cast<float>(kPairLimit));
 }
 
 // round(row, scale, q) for every row that is not all zeros; zeros get scale 0, like an activation row.
@@ -20,11 +34,10 @@ QuantizedRows quantize_rows(std::span<const float> w, size_t n, size_t k, const 
   QuantizedRows rows{std::vector<int8_t>(n * k), std::vector<float>(n), std::vector<int32_t>(n)};
   for (size_t r = 0; r < n; ++r) {
     const auto from = w.subspan(r * k, k);
-    float largest = 0;
-    for (float v : from) largest = std::max(largest, std::abs(v));
-    if (largest < 0x1p-100f) continue;
+    const float step = step_of(from);
+    if (step < 0x1p-107f) continue;
 
-    rows.scale[r] = largest / 127.0f;
+    rows.scale[r] = step;
     int8_t* q = rows.q.data() + r * k;
     round(from, rows.scale[r], q);
     rows.sum[r] = std::accumulate(q, q + k, 0);
@@ -97,8 +110,9 @@ void round_compensated(const Compensation& c, std::span<const float> from, float
   std::vector<float> w(c.width);
   for (size_t i = 0; i < c.width; ++i) w[i] = from[c.first + c.order[i]];
   for (size_t i = 0; i < c.width; ++i) {
-    const int8_t rounded = to_int8(static_cast<double>(w[i]) / scale);
-    q[c.first + c.order[i]] = rounded;
+    const size_t at = c.first + c.order[i];
+    const int8_t rounded = to_int8(static_cast<double>(w[i]) / scale, (at ^ 1) < from.size() ? q[at ^ 1] : int8_t{0});
+    q[at] = rounded;
     const float* u = &c.u[i * c.width];
     const float error = (w[i] - scale * static_cast<float>(rounded)) / u[i];
     for (size_t j = i + 1; j < c.width; ++j) w[j] -= error * u[j];
@@ -109,7 +123,8 @@ void round_compensated(const Compensation& c, std::span<const float> from, float
 
 QuantizedRows quantize_weights(std::span<const float> w, size_t n, size_t k) {
   return quantize_rows(w, n, k, [](std::span<const float> from, float scale, int8_t* q) {
-    for (size_t i = 0; i < from.size(); ++i) q[i] = to_int8(static_cast<double>(from[i]) / scale);  // as stored
+    for (size_t i = 0; i < from.size(); ++i)  // divided by the scale as stored
+      q[i] = to_int8(static_cast<double>(from[i]) / scale, i % 2 ? q[i - 1] : int8_t{0});
   });
 }
 

@@ -1,5 +1,7 @@
-// How weights become int8: symmetric, one scale per output channel, [-127, 127]. Rounded to the nearest, half to even;
-// or, where it is known what the inputs look like, so that the products change least.
+// How weights become int8: symmetric, one scale per output channel, [-127, 127], and no two neighbours (k even and k +
+// 1) beyond kPairLimit together (kernels/kernels.h says why): the step is larger by a quarter than without that.
+// Rounded to the nearest, half to even; or, where it is known what the inputs look like, so that the products change
+// least.
 #pragma once
 
 #include <cstddef>

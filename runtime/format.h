@@ -16,7 +16,7 @@ namespace dragoman {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a .dgm file is mapped as it is: little-endian CPUs only");
 
 inline constexpr char kMagic[8] = {'D', 'R', 'A', 'G', 'O', 'M', 'A', 'N'};
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;  // 1: neighbouring int8 weights of any size
 inline constexpr uint32_t kEndianMark = 0x01020304;
 inline constexpr size_t kAlignment = 64;
 
@@ -41,7 +41,7 @@ enum class Layout : uint32_t {
   kVectorI32 = 2,  // cols int32
   kRowsF32 = 3,    // (rows, cols) floats, row-major
   kPanelsF32 = 4,  // [cols/16][rows][16]: rows = k, cols = outputs, a multiple of 16
-  kPanelsS8 = 5,   // [cols/16][rows/4][16][4]: rows = k, a multiple of 8
+  kPanelsS8 = 5,   // [cols/16][rows/4][16][4]: rows = k, a multiple of 8; |w[k] + w[k + 1]| <= 129 for even k
 };
 
 struct Section {

@@ -16,7 +16,7 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_coun
   hidden = carve.array<float>(rows * ffn);
   q = carve.array<int8_t>(a.weights == Weights::kInt8 ? rows * std::max<uint64_t>(d, ffn) : 0);
   quant = carve.array<RowQuant>(rows);
-  score_stride = round_up(longest, kBlock);
+  score_stride = kQueries * round_up(longest, kBlock);
   scores = carve.array<float>(threads * score_stride);
 }
 

@@ -34,7 +34,7 @@ struct LayerBuffers {
   float* hidden;    // (T, F)
   int8_t* q;        // (T, max(D, F))  rows as int8
   RowQuant* quant;  // (T)
-  float* scores;    // (threads, longest)  attention scratch
+  float* scores;    // (threads, kQueries, longest)  attention scratch
 
   LayerBuffers() = default;
   LayerBuffers(Carver& carve, const Architecture& a, size_t rows, size_t ffn, size_t longest, size_t threads);

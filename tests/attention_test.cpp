@@ -43,7 +43,7 @@ struct Case {
   }
 
   std::vector<float> run(const Kernels& kernels, size_t first, size_t count) const {
-    std::vector<float> scores(round_up(positions, kBlock)), out(count * heads * d_head, 777);
+    std::vector<float> scores(kQueries * round_up(positions, kBlock)), out(count * heads * d_head, 777);
     const KeyValues kv{blocks.data(), kOffset, positions};
     kernels.attention(q.data() + first * ldq, ldq, count, kv, heads, d_head, scores.data(), out.data());
     return out;

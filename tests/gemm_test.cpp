@@ -47,7 +47,7 @@ struct CaseS8 {
         n(n_),
         k(k_),
         x(random_int8(m * k, m + k)),
-        w(random_int8(n * k, n + k)),
+        w(random_weights(n * k, n + k)),
         packed(pack_s8(w, n, k)),
         w_scale(random_floats(n, 0.001f, 0.1f, n)),
         bias(random_floats(n, -2, 2, n + 1)),
@@ -61,9 +61,14 @@ struct CaseS8 {
     for (size_t r = 0; r < m; ++r) rows[r] = {scale[r], zero[r]};
   }
   PanelsS8 panels() const { return {packed.data(), w_scale.data(), sum.data(), bias.data(), k, n / kPanel}; }
+  std::vector<int8_t> bytes(const Kernels& kernels) const {  // x as this table wants it
+    std::vector<int8_t> moved(x);
+    for (int8_t& byte : moved) byte = static_cast<int8_t>(byte + kernels.offset);
+    return moved;
+  }
   std::vector<float> run(const Kernels& kernels) const {
     std::vector<float> y(m * n, 777);
-    kernels.gemm_s8(x.data(), rows.data(), m, panels(), y.data(), n);
+    kernels.gemm_s8(bytes(kernels).data(), rows.data(), m, panels(), y.data(), n);
     return y;
   }
 };
@@ -165,19 +170,25 @@ TEST_CASE("gemm_s8 agrees with the reference") {
   }
 }
 
-// 127 * 127 everywhere is where a saturating int16 instruction would give itself away.
+// Where a saturating int16 instruction would give itself away: the largest x everywhere, the largest pairs of weights.
 TEST_CASE("gemm_s8 is exact at the ends of the range") {
   for_every_table([](const Kernels& kernels) {
-    for (const auto& [a, b, zero] : {std::tuple{127, 127, 127}, {127, -127, 0}, {-127, 127, -127}, {-127, -127, 127}}) {
+    for (const auto& [a, b, pair, zero] : {std::tuple{127, 127, 129, 127},
+                                           {127, -127, -129, 0},
+                                           {-127, 127, 129, -127},
+                                           {-127, -127, -129, 127},
+                                           {127, 65, 129, -127},
+                                           {127, 127, 0, 0},
+                                           {-127, -64, -129, 0}}) {
       CaseS8 c(5, 80, 512);  // four panels together, and one alone
       std::fill(c.x.begin(), c.x.end(), static_cast<int8_t>(a));
-      std::fill(c.packed.begin(), c.packed.end(), static_cast<int8_t>(b));
-      std::fill(c.sum.begin(), c.sum.end(), b * 512);
+      for (size_t i = 0; i < c.packed.size(); ++i) c.packed[i] = static_cast<int8_t>(i % 2 ? pair - b : b);
+      std::fill(c.sum.begin(), c.sum.end(), pair * 256);
       std::fill(c.rows.begin(), c.rows.end(), RowQuant{1.0f, zero});
       std::fill(c.w_scale.begin(), c.w_scale.end(), 1.0f);
       std::fill(c.bias.begin(), c.bias.end(), 0.0f);
       const auto y = c.run(kernels);
-      CHECK(std::count(y.begin(), y.end(), static_cast<float>((a + zero) * b * 512)) == std::ptrdiff_t(y.size()));
+      CHECK(std::count(y.begin(), y.end(), static_cast<float>((a + zero) * pair * 256)) == std::ptrdiff_t(y.size()));
     }
   });
 }
@@ -202,13 +213,13 @@ TEST_CASE("gemm_s8: a row alone, or a slice of the panels, has the bits it has i
     for (size_t m : kRows) {
       const CaseS8 c(m, 176, 48);
       const auto whole = c.run(kernels);
+      const auto x = c.bytes(kernels);
       std::vector<float> alone(m * c.n), slices(m * c.n);
       for (size_t r = 0; r < m; ++r) {
-        kernels.gemm_s8(c.x.data() + r * c.k, &c.rows[r], 1, c.panels(), alone.data() + r * c.n, c.n);
+        kernels.gemm_s8(x.data() + r * c.k, &c.rows[r], 1, c.panels(), alone.data() + r * c.n, c.n);
       }
       for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}, {4, 11}}) {
-        kernels.gemm_s8(c.x.data(), c.rows.data(), m, slice(c.panels(), begin, end), slices.data() + begin * kPanel,
-                        c.n);
+        kernels.gemm_s8(x.data(), c.rows.data(), m, slice(c.panels(), begin, end), slices.data() + begin * kPanel, c.n);
       }
       CAPTURE(m);
       CHECK(first_difference(whole, alone) == whole.size());
@@ -226,7 +237,7 @@ std::vector<float> quantize(const Kernels& kernels, const std::vector<float>& x,
   std::vector<float> all;
   for (const RowQuant& row : rows) all.push_back(row.scale);
   for (const RowQuant& row : rows) all.push_back(static_cast<float>(row.zero));
-  all.insert(all.end(), q.begin(), q.end());
+  for (const int8_t byte : q) all.push_back(static_cast<float>(static_cast<int8_t>(byte - kernels.offset)));
   return all;
 }
 

@@ -57,14 +57,15 @@ std::vector<float> gemm_f32(const Kernels& kernels, Draw draw) {
 // quantize_rows, then gemm_s8 on what it made.
 std::vector<float> gemm_s8(const Kernels& kernels, Draw draw) {
   const auto x = draw(kRows * kDepth, 4), scale = draw(kWidth, 5), bias = draw(kWidth, 6);
-  const auto w = random_int8(kWidth * kDepth, 7);
+  const auto w = random_weights(kWidth * kDepth, 7);
   const auto packed = pack_s8(w, kWidth, kDepth);
   std::vector<int32_t> sum(kWidth);
   for (size_t i = 0; i < w.size(); ++i) sum[i / kDepth] += w[i];
   std::vector<int8_t> q(kRows * kDepth);
   std::vector<RowQuant> rows(kRows);
   kernels.quantize_rows(x.data(), kRows, kDepth, q.data(), rows.data());
-  std::vector<float> y(q.begin(), q.end());
+  std::vector<float> y;
+  for (const int8_t byte : q) y.push_back(static_cast<float>(static_cast<int8_t>(byte - kernels.offset)));
   for (const RowQuant& row : rows) y.insert(y.end(), {row.scale, static_cast<float>(row.zero)});
   for (size_t m = 1; m <= kRows; ++m) {
     std::vector<float> part(m * kWidth);
@@ -82,7 +83,7 @@ std::vector<float> attention(const Kernels& kernels, Draw draw) {
   auto memory = draw(kBlocks * 2 * kBlock * kHeads * kHead, 9);
   float* blocks[kBlocks];
   for (size_t b = 0; b < kBlocks; ++b) blocks[b] = memory.data() + b * 2 * kBlock * kHeads * kHead;
-  std::vector<float> scores(kBlocks * kBlock), y(q.size());
+  std::vector<float> scores(kQueries * kBlocks * kBlock), y(q.size());
   kernels.attention(q.data(), kHeads * kHead, 3, {blocks, 0, kPositions}, kHeads, kHead, scores.data(), y.data());
   return y;
 }

@@ -119,24 +119,30 @@ TEST_CASE("model: other people's files get a sentence") {
   CHECK(refusal(file.span()).find("not a dragoman model") != std::string::npos);
 }
 
-TEST_CASE("model: a weight of -128 and a changed tensor are found by verify") {
+TEST_CASE("model: a weight of -128, a pair beyond the limit and a changed tensor are found by verify") {
   const std::string path = model_path("tiny-int8");
   const LoadedModel good = load_model(path);
   CHECK(verify_tensors(*good, "model.dgm"));
   AlignedBytes file(read_file(path));
   for (const Section& s : good->sections) {
     if (s.layout != Layout::kPanelsS8) continue;
-    const std::byte old = file.span()[s.offset];
-    for (const bool mended : {false, true}) {
-      file.span()[s.offset] = std::byte{0x80};
-      if (mended) mend_checksums(file.span(), /*tensors=*/true);
-      Model model;
-      REQUIRE(open_model(file.span(), "model.dgm", model));
-      const Status verified = verify_tensors(model, "model.dgm");
-      REQUIRE(!verified);
-      MESSAGE(verified.error().text);
-      CHECK((std::string(verified.error().text).find("-128") != std::string::npos) == mended);
-      file.span()[s.offset] = old;
+    const auto pair = file.span().subspan(s.offset + s.bytes - 2, 2);
+    const std::byte old[] = {pair[0], pair[1]};
+    for (const auto& [first, second] : {std::pair{-128, 0}, {1, -128}, {127, 3}, {-65, -65}}) {
+      for (const bool mended : {false, true}) {
+        pair[0] = static_cast<std::byte>(first);
+        pair[1] = static_cast<std::byte>(second);
+        if (mended) mend_checksums(file.span(), /*tensors=*/true);
+        Model model;
+        REQUIRE(open_model(file.span(), "model.dgm", model));
+        const Status verified = verify_tensors(model, "model.dgm");
+        REQUIRE(!verified);
+        MESSAGE(verified.error().text);
+        CHECK((std::string(verified.error().text).find("-128 or two neighbours") != std::string::npos) == mended);
+        pair[0] = old[0];
+        pair[1] = old[1];
+        mend_checksums(file.span(), /*tensors=*/true);
+      }
     }
     return;
   }

@@ -1,12 +1,15 @@
 // Seeded random numbers, the same on every machine and standard library.
 #pragma once
 
+#include <algorithm>
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
+
+#include "kernels/kernels.h"
 
 namespace dragoman {
 
@@ -41,6 +44,16 @@ inline std::vector<int8_t> random_int8(size_t n, uint64_t seed) {  // [-127, 127
   std::vector<int8_t> x(n);
   for (int8_t& v : x) v = static_cast<int8_t>(static_cast<int>(random.below(255)) - 127);
   return x;
+}
+
+// As a file has them: neighbours do not add up to more than kPairLimit (kernels/kernels.h).
+inline std::vector<int8_t> random_weights(size_t n, uint64_t seed) {
+  std::vector<int8_t> w = random_int8(n, seed);
+  for (size_t i = 1; i < n; i += 2) {
+    const int low = -kPairLimit - w[i - 1], high = kPairLimit - w[i - 1];
+    w[i] = static_cast<int8_t>(std::clamp<int>(w[i], low, high));
+  }
+  return w;
 }
 
 // Ordinary numbers with one in `rarity` replaced by NaN, infinities, subnormals, zeros of both signs, extremes.
