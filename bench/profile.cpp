@@ -133,8 +133,8 @@ struct Timed {
   static void activation(float* x, size_t n) {
     timed(other(kActivation), 4 * n, 0, 0, [&] { (profiler->real_.*Function)(x, n); });
   }
-  static ArgMax argmax(const float* x, size_t n) {
-    return timed(other(kArgmax), 4 * n, 0, 0, [&] { return profiler->real_.argmax(x, n); });
+  static void argmax(const float* x, size_t n, size_t first, ArgMax& best) {
+    timed(other(kArgmax), 4 * n, 0, 0, [&] { profiler->real_.argmax(x, n, first, best); });
   }
   static float log_sum_exp(const float* x, size_t n) {
     return timed(other(kLogSumExp), 4 * n, 0, 0, [&] { return profiler->real_.log_sum_exp(x, n); });

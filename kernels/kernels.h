@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace dragoman {
@@ -79,7 +80,7 @@ struct KeyValues {
 struct ArgMax {
   static constexpr size_t kNone = SIZE_MAX;  // every value was NaN or -infinity
   size_t index = kNone;
-  float value = 0;
+  float value = -std::numeric_limits<float>::infinity();
 };
 
 struct Kernels {
@@ -115,8 +116,9 @@ struct Kernels {
   void (*gelu)(float* x, size_t n);       // x * Phi(x), through erf
   void (*gelu_tanh)(float* x, size_t n);  // the tanh form
 
-  // The largest value; the lowest index wins a tie; NaN and -infinity never win.
-  ArgMax (*argmax)(const float* x, size_t n);
+  // best <- the larger of best and x[i], whose index is first + i; the one that came first wins a tie; NaN and
+  // -infinity never win. Start with {}, and with the lowest indices.
+  void (*argmax)(const float* x, size_t n, size_t first, ArgMax& best);
   // log(sum(exp(x))) over finite x; -infinity counts as nothing.
   float (*log_sum_exp)(const float* x, size_t n);
 };

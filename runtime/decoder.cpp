@@ -24,7 +24,13 @@ void KvPool::give_back(size_t count, float** from) {
 
 DecoderBuffers::DecoderBuffers(Carver& carve, const Architecture& a, size_t slots, size_t longest, size_t threads)
     : layer(carve, a, slots, a.decoder_ffn, longest, threads) {
-  logits = carve.array<float>(uint64_t{slots} * round_up(a.target_vocabulary, kPanel));
+  const uint64_t vocabulary = round_up(a.target_vocabulary, kPanel);
+  // Four rows are as fast as many (Isa::kRowsS8); a piece of 64 KB stays in a core's own cache.
+  logit_rows = std::min<size_t>(slots, 4);
+  logit_floats = std::max<uint64_t>(std::min<uint64_t>(slots * vocabulary, 16384), slots * kPanel);
+  logits = carve.array<float>(std::max(logit_rows * vocabulary, uint64_t{threads} * logit_floats));
+  best = carve.array<ArgMax>(uint64_t{threads} * slots);
+  log_probability = carve.array<float>(slots);
   active = carve.array<Slot*>(slots);
 }
 
@@ -125,7 +131,7 @@ void enter(const Context& c, const Operand& memory, const MemoryRows* sentences,
   }
 }
 
-void decode_step(const Context& c, DecoderBuffers& b, size_t count) {
+Operand decode_step(const Context& c, DecoderBuffers& b, size_t count) {
   const Model& model = *c.model;
   const size_t d = model.arch.d_model;
   float* x = b.layer.x;
@@ -137,7 +143,31 @@ void decode_step(const Context& c, DecoderBuffers& b, size_t count) {
   const auto layer = model.arch.norm == NormPosition::kPost ? post_norm_layer : pre_norm_layer;
   for (uint32_t i = 0; i < model.arch.decoder_layers; ++i) layer(c, model.decoder[i], i, count, b);
   if (model.has(kDecoderFinalNorm)) layer_norm(c, model.decoder_norm, x, count, x);
-  affine(c, model.output, operand(c, x, count, d, b.layer), b.logits);
+  return operand(c, x, count, d, b.layer);
+}
+
+void output_logits(const Context& c, DecoderBuffers& b, const Operand& x) {
+  affine(c, c.model->output, x, b.logits);
+}
+
+void best_ids(const Context& c, DecoderBuffers& b, const Operand& x) {
+  const Linear& w = c.model->output;
+  const size_t rows = x.rows, threads = c.pool->threads(), vocabulary = c.model->arch.target_vocabulary;
+  const size_t step = std::max<size_t>(b.logit_floats / rows / kPanel, 1);  // panels in a piece
+  std::fill_n(b.best, threads * rows, ArgMax{});
+  c.pool->run(w.panels(), uint64_t{rows} * w.outputs() * w.inputs(), [&](size_t thread, size_t begin, size_t end) {
+    float* piece = b.logits + thread * b.logit_floats;
+    for (size_t panel = begin; panel < end; panel += step) {
+      const size_t last = std::min(panel + step, end), stride = (last - panel) * kPanel, first = panel * kPanel;
+      affine_panels(c, w, panel, last, x, piece, stride);
+      const size_t ids = std::min(last * kPanel, vocabulary) - first;  // the last panel may be padded
+      for (size_t row = 0; row < rows; ++row)
+        c.kernels->argmax(piece + row * stride, ids, first, b.best[thread * rows + row]);
+    }
+  });
+  for (size_t i = rows; i < threads * rows; ++i) {  // later threads have higher ids: a tie is not theirs
+    if (b.best[i].value > b.best[i % rows].value) b.best[i % rows] = b.best[i];
+  }
 }
 
 }  // namespace dragoman

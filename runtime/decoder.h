@@ -34,9 +34,13 @@ struct Slot {
 };
 
 struct DecoderBuffers {
-  LayerBuffers layer;  // a row per slot
-  float* logits;       // (slots, vocabulary padded to 16)
-  Slot** active;       // the slots of this step, one per row
+  LayerBuffers layer;       // a row per slot
+  float* logits;            // some rows of all ids (output_logits), or all rows of some ids (best_ids)
+  size_t logit_rows = 0;    // how many rows of all ids
+  size_t logit_floats = 0;  // how much each thread has in best_ids
+  ArgMax* best;             // (threads, slots): the first row of it is the result
+  float* log_probability;   // (slots), where it is asked for
+  Slot** active;            // the slots of this step, one per row
 
   DecoderBuffers() = default;
   DecoderBuffers(Carver& carve, const Architecture& a, size_t slots, size_t longest, size_t threads);
@@ -51,7 +55,13 @@ struct MemoryRows {
 // Projects the memory (T, D) of sentences [0, count) to K and V of every layer. `kv` is scratch (T, 2D).
 void enter(const Context& c, const Operand& memory, const MemoryRows* sentences, size_t count, float* kv);
 
-// One step of rows [0, count) of b.active: fills b.logits.
-void decode_step(const Context& c, DecoderBuffers& b, size_t count);
+// One step of rows [0, count) of b.active, up to the output layer, whose operand it returns.
+Operand decode_step(const Context& c, DecoderBuffers& b, size_t count);
+
+// b.logits (rows of x, vocabulary padded to 16) of at most b.logit_rows rows.
+void output_logits(const Context& c, DecoderBuffers& b, const Operand& x);
+
+// b.best of every row. No array of all logits is made: a piece of them is looked at while it lies in the cache.
+void best_ids(const Context& c, DecoderBuffers& b, const Operand& x);
 
 }  // namespace dragoman

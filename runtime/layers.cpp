@@ -28,15 +28,19 @@ Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBu
   return {x, b.q, b.quant, rows};
 }
 
+void affine_panels(const Context& c, const Linear& w, size_t begin, size_t end, const Operand& x, float* y,
+                   size_t ldy) {
+  if (x.q) {
+    c.kernels->gemm_s8(x.q, x.quant, x.rows, slice(w.s8, begin, end), y, ldy);
+  } else {
+    c.kernels->gemm_f32(x.x, x.rows, slice(w.f32, begin, end), y, ldy);
+  }
+}
+
 void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
-  const size_t n = w.outputs(), k = w.f32.k + w.s8.k;
-  c.pool->run(w.panels(), uint64_t{x.rows} * n * k, [&](size_t, size_t begin, size_t end) {
-    if (x.q) {
-      c.kernels->gemm_s8(x.q, x.quant, x.rows, slice(w.s8, begin, end), y + begin * kPanel, n);
-    } else {
-      c.kernels->gemm_f32(x.x, x.rows, slice(w.f32, begin, end), y + begin * kPanel, n);
-    }
-  });
+  const size_t n = w.outputs();
+  c.pool->run(w.panels(), uint64_t{x.rows} * n * w.inputs(),
+              [&](size_t, size_t begin, size_t end) { affine_panels(c, w, begin, end, x, y + begin * kPanel, n); });
 }
 
 void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y) {

@@ -47,10 +47,17 @@ struct Operand {
   const int8_t* q = nullptr;
   const RowQuant* quant = nullptr;
   size_t rows = 0;
+
+  Operand part(size_t first, size_t count, size_t k) const {
+    return {x + first * k, q ? q + first * k : nullptr, quant ? quant + first : nullptr, count};
+  }
 };
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b);
 
-// y (T, outputs) = x W + b.
+// y (T, 16 * panels; row stride ldy) = x W + b for the panels [begin, end).
+void affine_panels(const Context& c, const Linear& w, size_t begin, size_t end, const Operand& x, float* y, size_t ldy);
+
+// y (T, outputs) = x W + b, shared out over the threads.
 void affine(const Context& c, const Linear& w, const Operand& x, float* y);
 
 // y = LayerNorm(x); in place when y == x.

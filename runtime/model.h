@@ -16,6 +16,7 @@ namespace dragoman {
 struct Linear {
   PanelsF32 f32;
   PanelsS8 s8;
+  size_t inputs() const { return f32.k + s8.k; }
   size_t panels() const { return f32.panels + s8.panels; }
   size_t outputs() const { return panels() * kPanel; }
 };

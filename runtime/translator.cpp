@@ -167,13 +167,17 @@ void Translator::encode_batch(const Call& call, size_t count) {
 // --- one token for every slot --------------------------------------------------------------------------------------
 
 void Translator::step(const Call& call) {
-  const size_t vocabulary = context_.model->output.outputs();
   for (size_t row = 0; row < active_count_; ++row) decoder_.active[row] = &active_[row]->slot;
-  decode_step(context_, decoder_, active_count_);
+  const Operand x = decode_step(context_, decoder_, active_count_);
+  if (call.options.scores || call.probe.logits) {
+    score_rows(call, x);
+  } else {
+    best_ids(context_, decoder_, x);
+  }
   size_t left = 0;
   for (size_t row = 0; row < active_count_; ++row) {
     Part& part = *active_[row];
-    if (accept(call, part, decoder_.logits + row * vocabulary)) {
+    if (accept(call, part, decoder_.best[row], decoder_.log_probability[row])) {
       finish(part);
     } else {
       active_[left++] = &part;
@@ -182,19 +186,32 @@ void Translator::step(const Call& call) {
   active_count_ = left;
 }
 
-// Takes the best id of a row of logits; true when the part is finished.
-bool Translator::accept(const Call& call, Part& part, const float* logits) {
+// The best ids as best_ids() finds them, with all logits of a few rows at a time, for scores and for whoever looks on.
+void Translator::score_rows(const Call& call, const Operand& x) {
+  const Kernels& kernels = *context_.kernels;
+  const size_t ids = context_.model->arch.target_vocabulary, stride = context_.model->output.outputs();
+  for (size_t first = 0; first < x.rows; first += decoder_.logit_rows) {
+    const size_t count = std::min(decoder_.logit_rows, x.rows - first);
+    output_logits(context_, decoder_, x.part(first, count, context_.model->arch.d_model));
+    for (size_t i = 0; i < count; ++i) {
+      const float* logits = decoder_.logits + i * stride;
+      const Part& part = *active_[first + i];
+      if (call.probe.logits) call.probe.logits(call.probe.user, part.number, part.target_count, logits, ids);
+      ArgMax& best = decoder_.best[first + i] = {};
+      kernels.argmax(logits, ids, 0, best);
+      if (call.options.scores) decoder_.log_probability[first + i] = best.value - kernels.log_sum_exp(logits, ids);
+    }
+  }
+}
+
+// Takes the best id of a row; true when the part is finished.
+bool Translator::accept(const Call& call, Part& part, const ArgMax& best, float log_probability) {
   const Architecture& a = context_.model->arch;
-  if (call.probe.logits)
-    call.probe.logits(call.probe.user, part.number, part.target_count, logits, a.target_vocabulary);
-  const ArgMax best = context_.kernels->argmax(logits, a.target_vocabulary);
   const int32_t id = static_cast<int32_t>(best.index != ArgMax::kNone ? best.index : a.eos);
   const bool finite = best.index != ArgMax::kNone && best.value <= FLT_MAX;
   if (!finite) part.flags |= kNumeric;
   double score = part.score_after(part.target_count);
-  if (call.options.scores && finite) {
-    score += static_cast<double>(best.value - context_.kernels->log_sum_exp(logits, a.target_vocabulary));
-  }
+  if (call.options.scores && finite) score += static_cast<double>(log_probability);
   part.target[part.target_count++] = id;
   part.score_after(part.target_count) = score;
   part.slot.last_id = id;

@@ -145,7 +145,8 @@ class Translator {
   size_t admit_batch(const Call& call);
   void encode_batch(const Call& call, size_t count);
   void step(const Call& call);
-  bool accept(const Call& call, Part& part, const float* logits);
+  void score_rows(const Call& call, const Operand& x);
+  bool accept(const Call& call, Part& part, const ArgMax& best, float log_probability);
   void finish(Part& part);
   void deliver(const Call& call);
 

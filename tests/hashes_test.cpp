@@ -94,7 +94,8 @@ std::vector<float> rows(const Kernels& kernels, Draw draw) {
   kernels.layer_norm(x.data(), gamma.data(), beta.data(), 1e-5f, 3, 1001, y.data());
   kernels.softmax(softmax.data(), 3, 1001);
   y.insert(y.end(), softmax.begin(), softmax.end());
-  const ArgMax best = kernels.argmax(x.data(), x.size());
+  ArgMax best;
+  kernels.argmax(x.data(), x.size(), 0, best);
   y.insert(y.end(), {static_cast<float>(best.index), best.value, kernels.log_sum_exp(x.data(), x.size())});
   return y;
 }

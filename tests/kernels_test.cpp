@@ -200,17 +200,25 @@ TEST_CASE("argmax: lowest index of the largest value; NaN and -infinity never wi
       for (uint64_t seed = 0; seed < 20; ++seed) {
         auto x = seed % 2 == 0 ? random_floats(n, -1, 1, seed) : hostile_floats(n, 3, seed);
         for (float& v : x) v = seed % 4 == 2 ? std::round(v * 4) : v;  // many ties
-        const ArgMax got = kernels.argmax(x.data(), n);
         const size_t want = reference::argmax(x);
-        CHECK(got.index == (want == n ? ArgMax::kNone : want));
-        if (want < n) CHECK(got.value == x[want]);
+        for (const size_t step : {n, n / 2 + 1, size_t{16}}) {  // in one go and in pieces
+          ArgMax got;
+          for (size_t i = 0; i < n; i += step) kernels.argmax(x.data() + i, std::min(step, n - i), i, got);
+          CHECK(got.index == (want == n ? ArgMax::kNone : want));
+          CHECK(got.value == (want == n ? -kInfinity : x[want]));
+        }
       }
     }
-    const float none[] = {std::nanf(""), -kInfinity, std::nanf("")};
-    CHECK(kernels.argmax(none, 3).index == ArgMax::kNone);
-    CHECK(kernels.argmax(none, 0).index == ArgMax::kNone);
-    const float lowest[] = {std::nanf(""), -FLT_MAX, std::nanf("")};
-    CHECK(kernels.argmax(lowest, 3).index == 1);
+    const float none[] = {std::nanf(""), -kInfinity, std::nanf("")},
+                lowest[] = {std::nanf(""), -FLT_MAX, std::nanf("")};
+    ArgMax best;
+    kernels.argmax(none, 3, 0, best);
+    kernels.argmax(none, 0, 3, best);
+    CHECK(best.index == ArgMax::kNone);
+    kernels.argmax(lowest, 3, 3, best);
+    CHECK(best.index == 4);
+    kernels.argmax(lowest, 3, 6, best);
+    CHECK(best.index == 4);
   });
 }
 
@@ -263,7 +271,8 @@ TEST_CASE("every kernel of this file gives the same bits on every table") {
         return z;
       });
       check_same_bits([&](const Kernels& kernels) {
-        const ArgMax best = kernels.argmax(x.data(), x.size());
+        ArgMax best;
+        kernels.argmax(x.data(), x.size(), 0, best);
         return std::vector<float>{float(best.index), best.value, kernels.log_sum_exp(x.data(), x.size())};
       });
       for (const Activation& f : kActivations) {
