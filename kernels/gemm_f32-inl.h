@@ -12,7 +12,7 @@ namespace dragoman {
 // y (M, 16 * P) = x (M, k) W + bias, with M * P accumulators of 16 columns. A function of its own, so that a profile
 // and bench/inner_loops.py find it by name.
 template <class Isa, size_t M, size_t P>
-[[gnu::noinline]] void tile_f32(const float* x, const PanelsF32& w, float* y, size_t ldy) {
+[[gnu::noinline]] void tile_f32(const float* x, const PanelsF32& w, Ahead ahead, float* y, size_t ldy) {
   using Wide = Wide16<Isa>;
   Wide acc[M][P];
   for (size_t r = 0; r < M; ++r) {
@@ -20,7 +20,9 @@ template <class Isa, size_t M, size_t P>
   }
   for (size_t k = 0; k < w.k; ++k) {
     for (size_t p = 0; p < P; ++p) {
-      const Wide column(load<Isa>(w.w + (p * w.k + k) * kPanel));
+      const float* line = w.w + (p * w.k + k) * kPanel;
+      ahead.template ask<M, P>(line);
+      const Wide column(load<Isa>(line));
       for (size_t r = 0; r < M; ++r) fma_into(acc[r][p], Wide(x[r * w.k + k]), column);
     }
   }
@@ -31,11 +33,11 @@ template <class Isa, size_t M, size_t P>
 
 // The tile for a row count known at run time, 1 <= m <= M.
 template <class Isa, size_t M, size_t P>
-void tile_rows_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy) {
+void tile_rows_f32(const float* x, size_t m, const PanelsF32& w, Ahead ahead, float* y, size_t ldy) {
   if (m == M) {
-    tile_f32<Isa, M, P>(x, w, y, ldy);
+    tile_f32<Isa, M, P>(x, w, ahead, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_f32<Isa, M - 1, P>(x, m, w, y, ldy);
+    tile_rows_f32<Isa, M - 1, P>(x, m, w, ahead, y, ldy);
   }
 }
 
@@ -46,9 +48,11 @@ size_t sweep_f32(const float* x, size_t m, const PanelsF32& w, size_t panel, flo
   for (; panel + P <= w.panels; panel += P) {
     const PanelsF32 some = slice(w, panel, panel + P);
     size_t tiles = (m + M - 1) / M;
+    Ahead ahead(some.w, P * kPanel * w.k * sizeof(float), tiles);
     for (size_t row = 0; row < m; --tiles) {
       const size_t rows = (m - row + tiles - 1) / tiles;  // even tiles: 7 rows are 4 + 3, not 6 + 1
-      tile_rows_f32<Isa, M, P>(x + row * w.k, rows, some, y + row * ldy + panel * kPanel, ldy);
+      tile_rows_f32<Isa, M, P>(x + row * w.k, rows, some, ahead, y + row * ldy + panel * kPanel, ldy);
+      ahead.next_tile();
       row += rows;
     }
   }

@@ -37,7 +37,8 @@ struct StepOf<Isa, M> {
 // y (M, 16 * P) of P panels: fma(float(sum), row scale * column scale, bias). A function of its own, so that a profile
 // and bench/inner_loops.py find it by name.
 template <class Isa, size_t M, size_t P>
-[[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
+[[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, Ahead ahead, float* y,
+                               size_t ldy) {
   using V = Vec16<Isa>;
   using Step = typename StepOf<Isa, M>::type;
   constexpr size_t kLanes = Isa::kLanes, kRegs = V::kRegs, kGroups = M / Step::kRows;
@@ -50,6 +51,9 @@ template <class Isa, size_t M, size_t P>
     for (size_t i = 0; i < P * kRegs; ++i) acc[g][i] = Step::begin(start(g * Step::kRows, i));
   }
   const auto step = [&](size_t k) DRAGOMAN_INLINE_LAMBDA {
+    for (size_t p = 0; p < P; ++p) {
+      for (size_t i = 0; i < Step::kDepth; i += 4) ahead.template ask<M, P>(w.w + (p * w.k + k + i) * kPanel);
+    }
     const auto weights = [&](size_t i) DRAGOMAN_INLINE_LAMBDA {
       return Step::weights(w.w + (i / kRegs * w.k + k) * kPanel + i % kRegs * kLanes * 4);
     };
@@ -83,11 +87,12 @@ template <class Isa, size_t M, size_t P>
 
 // The tile for a row count known at run time, 1 <= m <= M.
 template <class Isa, size_t M, size_t P>
-void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, Ahead ahead, float* y,
+                  size_t ldy) {
   if (m == M) {
-    tile_s8<Isa, M, P>(x, quant, w, y, ldy);
+    tile_s8<Isa, M, P>(x, quant, w, ahead, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_s8<Isa, M - 1, P>(x, quant, m, w, y, ldy);
+    tile_rows_s8<Isa, M - 1, P>(x, quant, m, w, ahead, y, ldy);
   }
 }
 
@@ -100,10 +105,12 @@ size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8
   for (; panel + P <= w.panels; panel += P) {
     const PanelsS8 some = slice(w, panel, panel + P);
     size_t tiles = (m + M - 1) / M;
+    Ahead ahead(some.w, P * kPanel * w.k, tiles);
     for (size_t row = 0; row < m; --tiles) {
       size_t rows = round_up((m - row + tiles - 1) / tiles, kTogether);  // only the last tile may be odd
       if (rows > m - row) rows = m - row;
-      tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, y + row * ldy + panel * kPanel, ldy);
+      tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, ahead, y + row * ldy + panel * kPanel, ldy);
+      ahead.next_tile();
       row += rows;
     }
   }
