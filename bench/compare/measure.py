@@ -65,8 +65,8 @@ def check_lengths(name, ids, count, length):
 class Runner:
     """Commands of all systems on files of sources that are written once."""
 
-    def __init__(self, folder, sources, lengths, first_cpu):
-        self.folder, self.sources, self.lengths, self.first_cpu = folder, sources, lengths, first_cpu
+    def __init__(self, folder, sources, lengths, first_cpu, extra):
+        self.folder, self.sources, self.lengths, self.first_cpu, self.extra = folder, sources, lengths, first_cpu, extra
 
     def translate(self, system, file, case, count):
         """The first `count` sources; 0: one source of one id, for one id."""
@@ -75,6 +75,7 @@ class Runner:
         path.write_text("".join(" ".join(map(str, line)) + "\n" for line in lines))
         lengths = self.lengths if count else (2, 1)
         command = system.command(file, case.batch, case.threads, lengths)
+        command += [word for name, words in self.extra if name == system.name for word in words]
         cpus = choose_cpus(case.threads, self.first_cpu)
         result = run(command, path, case.threads, cpus, self.folder)
         check_lengths(system.name, result["ids"], len(lines), lengths[1])
