@@ -19,8 +19,9 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 import report
 import synthetic
 from arguments import arguments
+from marian import Marian
 from measure import Case, Runner, choose_cpus
-from systems import CTranslate2, Dragoman, Failure, Marian, Missing, libraries
+from systems import CTranslate2, Dragoman, Failure, Missing, libraries
 
 
 def say(text):

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 
 import write_ctranslate2
-import write_marian
 import write_marianmt
 
 
@@ -94,32 +93,3 @@ class CTranslate2:
         return [self.program, "--model", file.parent, "--batch_size", batch, "--beam_size", 1,
                 "--min_decoding_length", lengths[1], "--max_decoding_length", lengths[1],
                 "--inter_threads", 1, "--intra_threads", threads]
-
-
-class Marian:
-    name = "marian"
-
-    def __init__(self, folder, precision):
-        self.program = find_program(folder, "marian-decoder", "--marian")
-        self.converter = find_program(folder, "marian-conv", "--marian")
-        self.precision = {"none": "float32", "int8": precision}
-
-    def version(self):
-        return must_run([self.program, "--version"], "marian-decoder --version").splitlines()[-1]
-
-    def prepare(self, model, folder, kinds):
-        write_marian.write_model(model, folder)
-        for kind in kinds:
-            must_run([self.converter, "-f", folder / "model.npz", "-t", folder / f"model.{kind}.bin",
-                      "--gemm-type", "intgemm8" if kind == "int8" else "float32"], "marian-conv")
-        (folder / "model.npz").unlink()
-        return {kind: folder / f"model.{kind}.bin" for kind in kinds}
-
-    def command(self, file, batch, threads, lengths):
-        # The limit is a factor of the source's length; half an id less than asked for is safe from rounding.
-        # 128 MB of workspace is what Bergamot's models are shipped with; the default is 512.
-        vocabulary = file.parent / "vocab.yml"
-        return [self.program, "--models", file, "--vocabs", vocabulary, vocabulary, "--beam-size", 1,
-                "--mini-batch", batch, "--maxi-batch", 1, "--max-length-factor", (lengths[1] - 0.5) / lengths[0],
-                "--cpu-threads", threads, "--workspace", 128, "--skip-cost", "--quiet", "--quiet-translation",
-                "--gemm-precision", self.precision[file.name.split(".")[1]]]
