@@ -54,8 +54,8 @@ def arguments(description):
         "intgemm (default: on PATH)")
     add("--marian-precision", metavar="NAME", default="int8shiftAlphaAll", help="Marian's --gemm-precision for int8 "
         "weights (default: int8shiftAlphaAll, its fastest)")
-    add("--options", metavar="SYSTEM:WORDS", default=[], action="append", type=extra, help="more options for a system's "
-        "command, e.g. 'dragoman:--max-source 32'; may be given several times")
+    add("--options", metavar="SYSTEM:WORDS", default=[], action="append", type=extra,
+        help="more options for a system's command, e.g. 'dragoman:--max-source 32'; may be given several times")
     add("--no-check", action="store_true", help="do not compare the ids of all systems in float32 first")
     add("--work-dir", metavar="DIR", help="where the models go while they are needed; big takes 4 GB (default: a new "
         "folder in $TMPDIR or /tmp)")

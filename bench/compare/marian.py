@@ -51,7 +51,8 @@ class Marian:
         largest = {}
         for name, value in re.findall(r"Name: (?:\w+::)?(\w+_QuantMultA) .*MaxAbs: (\S+)", done.stderr):
             largest.setdefault(name, []).append(float(value))
-        alphas = {name: 127 / (statistics.mean(all) + 1.1 * statistics.pstdev(all)) for name, all in largest.items()}
+        alphas = {name: 127 / (statistics.mean(values) + 1.1 * statistics.pstdev(values))
+                  for name, values in largest.items()}
         # The output layer is called by either name, with and without a shortlist.
         for name, other in ("Wemb", "none"), ("none", "Wemb"):
             if name + "_QuantMultA" in alphas:

@@ -8,14 +8,14 @@ import numpy
 from synthetic import PIECES, pieces
 
 
-def write_model(model, folder, alphas={}):
+def write_model(model, folder, alphas=None):
     """alphas: {name: number}, the scales of activations for Marian's int8...Alpha precisions."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {"Wemb": model["model.shared.weight"], "decoder_ff_logit_out_b": model["final_logits_bias"]}
     for side, layers in ("encoder", model.encoder_layers), ("decoder", model.decoder_layers):
         for i in range(layers):
             tensors |= layer(model, f"model.{side}.layers.{i}", f"{side}_l{i + 1}", cross=side == "decoder")
-    tensors |= {name: numpy.array([alpha], numpy.float32) for name, alpha in alphas.items()}
+    tensors |= {name: numpy.array([alpha], numpy.float32) for name, alpha in (alphas or {}).items()}
     tensors["special:model.yml"] = numpy.frombuffer(settings(model).encode() + b"\0", numpy.int8)
     write_npz(tensors, folder / "model.npz")
     # Marian reads a file with this ending as YAML, of which JSON is a part.
