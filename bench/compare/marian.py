@@ -32,7 +32,7 @@ class Marian:
     def command(self, file, batch, threads, lengths):
         # The limit is a factor of the source's length; half an id less than asked for is safe from rounding.
         # 128 MB of workspace is what Bergamot's models are shipped with; the default is 512.
-        vocabulary = file.parent / "vocab.yml"
+        vocabulary = file.parent / "vocab.txt"
         kind = "int8" if "int8" in file.name else "none"
         return [self.program, "--models", file, "--vocabs", vocabulary, vocabulary, "--beam-size", 1,
                 "--mini-batch", batch, "--maxi-batch", 1, "--max-length-factor", (lengths[1] - 0.5) / lengths[0],
