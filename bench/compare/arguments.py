@@ -43,8 +43,8 @@ def arguments(description):
     add("--batch", metavar="N,...", default=[1, 32], type=listed(int), help="sentences side by side (default: 1,32)")
     add("--threads", metavar="N,...", default=[1], type=listed(int), help="threads (default: 1)")
     add("--repeat", metavar="N", default=5, type=int, help="rounds that count; one before them does not (default: 5)")
-    add("--sentences", metavar="N", type=int, help="sentences a figure is made of (default: two batches, at least 16; more "
-        "where the model is small)")
+    add("--sentences", metavar="N", type=int,
+        help="sentences a figure is made of (default: two batches, at least 16; more where the model is small)")
     add("--source-length", metavar="N", default=25, type=int, help="ids of a source, eos included (default: 25)")
     add("--target-length", metavar="N", default=30, type=int, help="ids of a target (default: 30)")
     add("--cpu", metavar="N", type=int, help="first CPU to pin to (default: the last ones)")
