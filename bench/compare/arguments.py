@@ -54,7 +54,7 @@ def arguments(description):
     add("--marian", metavar="DIR", help="folder of marian-decoder and marian-conv, built with "
         "intgemm (default: on PATH)")
     add("--marian-precision", metavar="NAME", default="int8shiftAlphaAll", help="Marian's --gemm-precision for int8 "
-        "weights (default: int8shiftAlphaAll, its fastest)")
+        "weights (default: int8shiftAlphaAll, as in Firefox)")
     add("--options", metavar="SYSTEM:WORDS", default=[], action="append", type=extra,
         help="more options for a system's command, e.g. 'dragoman:--max-source 32'; may be given several times")
     add("--no-check", action="store_true", help="do not compare the ids of all systems in float32 first")
