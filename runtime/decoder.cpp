@@ -165,8 +165,10 @@ void best_ids(const Context& c, DecoderBuffers& b, const Operand& x) {
         c.kernels->argmax(piece + row * stride, ids, first, b.best[thread * rows + row]);
     }
   });
-  for (size_t i = rows; i < threads * rows; ++i) {  // later threads have higher ids: a tie is not theirs
-    if (b.best[i].value > b.best[i % rows].value) b.best[i % rows] = b.best[i];
+  for (size_t i = rows; i < threads * rows; ++i) {
+    const ArgMax& other = b.best[i];
+    ArgMax& mine = b.best[i % rows];
+    if (other.value > mine.value || (other.value == mine.value && other.index < mine.index)) mine = other;
   }
 }
 

@@ -45,7 +45,8 @@ typedef struct dragoman_error {
 /* "0.1.0" */
 DRAGOMAN_API const char* dragoman_version(void);
 
-/* Maps the file (or, with preload, reads it once into private memory, for cards that may fail while in use). */
+/* Maps the file (or, with preload, reads it once into private memory, in huge pages where there are any: for cards that
+ * may fail while in use, and a little faster). */
 DRAGOMAN_API int dragoman_open(const char* path, int preload, dragoman_model** model, dragoman_error* error);
 /* A model that already lies in memory or flash, at a multiple of 64 bytes; it must stay there unchanged. */
 DRAGOMAN_API int dragoman_open_memory(const void* data, size_t bytes, dragoman_model** model, dragoman_error* error);

@@ -63,22 +63,28 @@ void Pool::stop() {
   threads_ = 1;
 }
 
-void Pool::share(size_t thread) const {
-  const size_t begin = task_.n * thread / threads_, end = task_.n * (thread + 1) / threads_;
-  if (begin < end) task_.call(task_.user, thread, begin, end);
+void Pool::share(size_t thread) {
+  const Task& task = task_;
+  while (true) {
+    const size_t begin = next_.fetch_add(task.piece, std::memory_order_relaxed);
+    if (begin >= task.n) return;
+    const size_t left = task.n - begin;
+    task.call(task.user, thread, begin, begin + (left < task.piece ? left : task.piece));
+  }
 }
 
 void Pool::dispatch(const Task& task) {
   task_ = task;
-  pending_.store(static_cast<uint32_t>(threads_ - 1), std::memory_order_relaxed);
-  epoch_.fetch_add(1);  // publishes task_; ordered before the look at sleeping_
-  if (sleeping_.load() > 0) {
+  next_.store(0, std::memory_order_relaxed);
+  state_.store((state_.load(std::memory_order_relaxed) & kNumber) + kOpen * 2 + kOpen);  // publishes the two above
+  if (sleeping_.load() > 0) {                                                            // ordered after state_
     pthread_mutex_lock(&mutex_);
     pthread_cond_broadcast(&wake_);
     pthread_mutex_unlock(&mutex_);
   }
   share(0);
-  for (int spins = 0; pending_.load(std::memory_order_acquire) > 0; ++spins) {
+  state_.fetch_and(~kOpen);
+  for (int spins = 0; (state_.load(std::memory_order_acquire) & kInside) > 0; ++spins) {
     if (spins < kSpins) {
       pause_cpu();
     } else {
@@ -87,32 +93,37 @@ void Pool::dispatch(const Task& task) {
   }
 }
 
-uint32_t Pool::wait_for_task(uint32_t seen) {
+void Pool::wait_for_task(uint64_t seen) {
   for (int spins = 0; spins < kSpins; ++spins) {
-    const uint32_t now = epoch_.load(std::memory_order_acquire);
-    if (now != seen) return now;
+    if ((state_.load(std::memory_order_acquire) & kNumber) != seen) return;
     pause_cpu();
   }
   pthread_mutex_lock(&mutex_);
   sleeping_.fetch_add(1);
-  uint32_t now;
-  while ((now = epoch_.load()) == seen) pthread_cond_wait(&wake_, &mutex_);
+  while ((state_.load() & kNumber) == seen) pthread_cond_wait(&wake_, &mutex_);
   sleeping_.fetch_sub(1);
   pthread_mutex_unlock(&mutex_);
-  return now;
+}
+
+// True if this worker may begin; `seen` becomes the number of the task it has seen, late or not.
+bool Pool::enter(uint64_t& seen) {
+  uint64_t state = state_.load(std::memory_order_acquire);
+  do {
+    seen = state & kNumber;
+    if (!(state & kOpen)) return false;
+  } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire));
+  return true;
 }
 
 void Pool::work(size_t thread) {
   const FloatEnv env;
-  uint32_t seen = 0;
+  uint64_t seen = 0;
   while (true) {
-    seen = wait_for_task(seen);
-    if (stopping_) {
-      pending_.fetch_sub(1, std::memory_order_release);
-      return;
-    }
+    wait_for_task(seen);
+    if (stopping_) return;
+    if (!enter(seen)) continue;
     share(thread);
-    pending_.fetch_sub(1, std::memory_order_release);
+    state_.fetch_sub(1, std::memory_order_release);
   }
 }
 

@@ -1,5 +1,7 @@
-// A few threads that split a range. The caller takes the first share; workers spin briefly for the next call, then
-// sleep. How a range is split never changes a result: every item is computed alone (C6).
+// A few threads that split a range. Each takes the next piece of it until there is none, and the caller waits only for
+// workers that have begun: on a busy machine, where a worker does not get its turn, the others do its share. Workers
+// spin briefly for the next call, then sleep. How a range is split never changes a result: every item is computed alone
+// (C6).
 #pragma once
 
 #include <pthread.h>
@@ -16,6 +18,7 @@ class Pool {
  public:
   static constexpr size_t kMaxThreads = 64;
   static constexpr size_t kWorthSharing = 1 << 16;
+  static constexpr size_t kPieces = 4;  // a thread's share, if all are equally fast
 
   Pool() = default;
   Pool(const Pool&) = delete;
@@ -26,8 +29,9 @@ class Pool {
   void stop();
   size_t threads() const { return threads_; }
 
-  // f(thread, begin, end) for contiguous shares of [0, n), in parallel; returns when all are done. `work` is about how
-  // many multiply-adds all of it takes: little work is done by the caller alone, waking others would take longer.
+  // f(thread, begin, end) for contiguous pieces of [0, n), in parallel, those of one thread in rising order; returns
+  // when all are done. `work` is about how many multiply-adds all of it takes: little work is done by the caller alone,
+  // waking others would take longer.
   template <class F>
   void run(size_t n, uint64_t work, const F& f) {
     if (threads_ == 1 || n <= 1 || work < kWorthSharing) {
@@ -37,7 +41,7 @@ class Pool {
     dispatch({[](const void* user, size_t thread, size_t begin, size_t end) {
                 (*static_cast<const F*>(user))(thread, begin, end);
               },
-              &f, n});
+              &f, n, (n + kPieces * threads_ - 1) / (kPieces * threads_)});
   }
 
  private:
@@ -45,6 +49,7 @@ class Pool {
     void (*call)(const void* user, size_t thread, size_t begin, size_t end) = nullptr;
     const void* user = nullptr;
     size_t n = 0;
+    size_t piece = 1;
   };
   struct Worker {
     Pool* pool = nullptr;
@@ -53,16 +58,20 @@ class Pool {
   };
 
   void dispatch(const Task& task);
-  void share(size_t thread) const;
+  void share(size_t thread);
+  bool enter(uint64_t& seen);
   void work(size_t thread);
-  uint32_t wait_for_task(uint32_t seen);
+  void wait_for_task(uint64_t seen);
+
+  // state_: how many workers are at the task, whether more may begin, and a number that is another for every task.
+  static constexpr uint64_t kInside = 0xffff, kOpen = 0x10000, kNumber = ~(kInside | kOpen);
 
   size_t threads_ = 1;
   Worker workers_[kMaxThreads];
-  Task task_;
-  bool stopping_ = false;
-  std::atomic<uint32_t> epoch_{0};    // one more for every task
-  std::atomic<uint32_t> pending_{0};  // workers that have not finished it
+  Task task_;  // written while no worker is inside and none may begin
+  std::atomic<bool> stopping_{false};
+  std::atomic<uint64_t> state_{0};
+  std::atomic<size_t> next_{0};  // the first item that nobody has taken
   std::atomic<uint32_t> sleeping_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;

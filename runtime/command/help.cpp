@@ -65,7 +65,8 @@ that fit the model, in constant memory.
   --scores           without --json: text, a tab, the mean log-probability of its ids
   --ids              source ids in, target ids out: decimal numbers and spaces. A word that is no id is reported, and
                      its line stays empty (exit code 3)
-  --preload          read the file into memory first: for cards that fail while in use
+  --preload          read the file into memory first: for cards that fail while in use; with huge pages, where the
+                     system has them, which makes large models a little faster
   --progress         lines and tokens a second, where standard error is a terminal
   -q, --quiet        no summary of what happened at the end
   --                 what follows is TEXT, even if it starts with '-'
