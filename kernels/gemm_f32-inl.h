@@ -45,14 +45,15 @@ void tile_rows_f32(const float* x, size_t m, const PanelsF32& w, Ahead ahead, fl
 // weights come from memory once.
 template <class Isa, size_t M, size_t P>
 size_t sweep_f32(const float* x, size_t m, const PanelsF32& w, size_t panel, float* y, size_t ldy) {
+  const RowTiles tiles(m, M, 1);
+  const size_t bytes = P * kPanel * w.k * sizeof(float), step = Ahead::step_of(tiles.count);
   for (; panel + P <= w.panels; panel += P) {
     const PanelsF32 some = slice(w, panel, panel + P);
-    size_t tiles = (m + M - 1) / M;
-    Ahead ahead(some.w, P * kPanel * w.k * sizeof(float), tiles);
-    for (size_t row = 0; row < m; --tiles) {
-      const size_t rows = (m - row + tiles - 1) / tiles;  // even tiles: 7 rows are 4 + 3, not 6 + 1
+    Ahead ahead(some.w, bytes, step);
+    for (size_t tile = 0, row = 0; row < m; ++tile) {
+      const size_t rows = tiles.rows(tile, m - row);
       tile_rows_f32<Isa, M, P>(x + row * w.k, rows, some, ahead, y + row * ldy + panel * kPanel, ldy);
-      ahead.next_tile();
+      ahead.next_tile(bytes);
       row += rows;
     }
   }

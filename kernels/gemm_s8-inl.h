@@ -101,16 +101,15 @@ void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const Panels
 template <class Isa, size_t P, size_t M = Isa::kRowsS8>
 size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t panel, float* y,
                 size_t ldy) {
-  constexpr size_t kTogether = StepOf<Isa, M>::type::kRows;
+  const RowTiles tiles(m, M, StepOf<Isa, M>::type::kRows);
+  const size_t bytes = P * kPanel * w.k, step = Ahead::step_of(tiles.count);
   for (; panel + P <= w.panels; panel += P) {
     const PanelsS8 some = slice(w, panel, panel + P);
-    size_t tiles = (m + M - 1) / M;
-    Ahead ahead(some.w, P * kPanel * w.k, tiles);
-    for (size_t row = 0; row < m; --tiles) {
-      size_t rows = round_up((m - row + tiles - 1) / tiles, kTogether);  // only the last tile may be odd
-      if (rows > m - row) rows = m - row;
+    Ahead ahead(some.w, bytes, step);
+    for (size_t tile = 0, row = 0; row < m; ++tile) {
+      const size_t rows = tiles.rows(tile, m - row);
       tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, ahead, y + row * ldy + panel * kPanel, ldy);
-      ahead.next_tile();
+      ahead.next_tile(bytes);
       row += rows;
     }
   }

@@ -58,7 +58,7 @@ void self_attention(const Context& c, const DecoderLayer& w, size_t index, const
   for (size_t row = 0; row < rows; ++row) {
     const Slot& slot = *b.active[row];
     const float* k = l.qkv + row * 3 * d + d;
-    store_key_value(slot.self_blocks[slot.length / kBlock] + offset, slot.length % kBlock, k, k + d, heads, d / heads);
+    store_key_values(slot.self_blocks, offset, slot.length, {k, k + d, 3 * d, 1}, heads, d / heads);
   }
   attend(c, l.qkv, 3 * d, rows, l, [&](size_t row) {
     return KeyValues{b.active[row]->self_blocks, offset, b.active[row]->length + 1};
@@ -122,10 +122,8 @@ void enter(const Context& c, const Operand& memory, const MemoryRows* sentences,
     c.pool->run(count, 4 * memory.rows * d, [&](size_t, size_t begin, size_t end) {
       for (size_t s = begin; s < end; ++s) {
         const Slot& slot = *sentences[s].slot;
-        for (size_t t = 0; t < slot.memory_length; ++t) {
-          const float* k = kv + (sentences[s].first_row + t) * 2 * d;
-          store_key_value(slot.memory_blocks[t / kBlock] + offset, t % kBlock, k, k + d, heads, d / heads);
-        }
+        const float* k = kv + sentences[s].first_row * 2 * d;
+        store_key_values(slot.memory_blocks, offset, 0, {k, k + d, 2 * d, slot.memory_length}, heads, d / heads);
       }
     });
   }

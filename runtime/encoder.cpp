@@ -35,11 +35,8 @@ void self_attention(const Context& c, const EncoderLayer& w, const float* x, siz
   affine(c, w.qkv, operand(c, x, rows, d, l), l.qkv);
   c.pool->run(rows, 4 * rows * d, [&](size_t, size_t begin, size_t end) {
     for_each_sentence(b, count, begin, end, [&](const EncoderSentence& s, size_t from, size_t to) {
-      for (size_t row = from; row < to; ++row) {
-        const size_t position = row - s.begin;
-        const float* k = l.qkv + row * 3 * d + d;
-        store_key_value(b.blocks[s.first_block + position / kBlock], position % kBlock, k, k + d, heads, d / heads);
-      }
+      const float* k = l.qkv + from * 3 * d + d;
+      store_key_values(b.blocks + s.first_block, 0, from - s.begin, {k, k + d, 3 * d, to - from}, heads, d / heads);
     });
   });
   c.pool->run(rows, uint64_t{2} * rows * rows * d / count, [&](size_t thread, size_t begin, size_t end) {

@@ -89,12 +89,35 @@ void embed(const Context& c, const Linear& table, int32_t id, const float* posit
   }
 }
 
-void store_key_value(float* block, size_t position, const float* k, const float* v, size_t heads, size_t d_head) {
+namespace {
+
+// The part of it that lies in one block. K is transposed by squares of 16, which stay in the nearest cache.
+void store_in_block(float* block, size_t lane, const KeyValueRows& rows, size_t heads, size_t d_head) {
   const size_t d = heads * d_head;
-  for (size_t i = 0; i < d; ++i) block[i * kBlock + position] = k[i];
-  float* values = block + d * kBlock;
-  for (size_t h = 0; h < heads; ++h) {
-    std::memcpy(values + (h * kBlock + position) * d_head, v + h * d_head, d_head * sizeof(float));
+  for (size_t i = 0; i < d; i += kBlock) {
+    for (size_t r = 0; r < rows.count; ++r) {
+      const float* k = rows.k + r * rows.ld + i;
+      float* to = block + i * kBlock + lane + r;
+      for (size_t j = 0; j < kBlock; ++j) to[j * kBlock] = k[j];
+    }
+  }
+  float* values = block + d * kBlock + lane * d_head;
+  for (size_t r = 0; r < rows.count; ++r) {
+    for (size_t h = 0; h < heads; ++h) {
+      std::memcpy(values + (h * kBlock + r) * d_head, rows.v + r * rows.ld + h * d_head, d_head * sizeof(float));
+    }
+  }
+}
+
+}  // namespace
+
+void store_key_values(float* const* blocks, size_t offset, size_t position, KeyValueRows rows, size_t heads,
+                      size_t d_head) {
+  while (rows.count > 0) {
+    const size_t lane = position % kBlock, here = std::min(kBlock - lane, rows.count);
+    store_in_block(blocks[position / kBlock] + offset, lane, {rows.k, rows.v, rows.ld, here}, heads, d_head);
+    position += here;
+    rows = {rows.k + here * rows.ld, rows.v + here * rows.ld, rows.ld, rows.count - here};
   }
 }
 

@@ -72,7 +72,13 @@ void feed_forward(const Context& c, const Linear& in, const Linear& out, const f
 // x (D) = embedding of id times sqrt(D) (or what the model says) plus position.
 void embed(const Context& c, const Linear& table, int32_t id, const float* position, float* x);
 
-// K and V of one row into lane `position` of its block: K as [D][16], V as [heads][16][d_head].
-void store_key_value(float* block, size_t position, const float* k, const float* v, size_t heads, size_t d_head);
+// K and V of rows that follow each other (k and v are ld apart from row to row) into the lanes from `position` on of
+// their blocks, each at `offset`: K as [D][16], V as [heads][16][d_head].
+struct KeyValueRows {
+  const float *k, *v;
+  size_t ld, count;
+};
+void store_key_values(float* const* blocks, size_t offset, size_t position, KeyValueRows rows, size_t heads,
+                      size_t d_head);
 
 }  // namespace dragoman
