@@ -27,6 +27,7 @@ struct GemmArguments {
   std::string filter;
   std::vector<std::string> isa;
   size_t repeat = 5;
+  bool hot = false;
   Format output = Format::kTable;
   std::vector<const Kernels*> tables{};
 };
@@ -48,6 +49,7 @@ int parse_gemm(int argc, char** argv, GemmArguments& o, std::vector<GemmRow>& ro
   app.add_option("--isa", o.isa, "Our instruction sets, as `dragoman cpu` names them (default: the best)")
       ->delimiter(',')
       ->option_text("NAME,...");
+  app.add_flag("--hot", o.hot, "Weights in the nearest cache that holds the matrix, not where a decoder finds them");
   app.add_option("--repeat", o.repeat, "Timings of each, in turns (default: 5)")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
@@ -61,7 +63,7 @@ int parse_gemm(int argc, char** argv, GemmArguments& o, std::vector<GemmRow>& ro
       if (!o.tables.back()) return complain("this machine has no instruction set '" + isa + "'", 2);
     }
     if (o.tables.empty()) o.tables.push_back(available_kernels()[0]);
-    rows = gemm_rows(o.tables, std::regex(o.filter));
+    rows = gemm_rows(o.tables, std::regex(o.filter), o.hot);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? app.exit(error) : complain(error.what(), 2);
   } catch (const std::regex_error&) {

@@ -1,9 +1,11 @@
 // The table of products as text and as JSON.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "bench/gemm_table.h"
 #include "bench/report.h"
 #include "bench/report_json.h"
+#include "bench/synthetic_model.h"
 
 namespace dragoman::bench {
 namespace {
@@ -39,17 +41,41 @@ Cells cells_of(const std::vector<GemmRow>& rows, bool beside) {
   return cells;
 }
 
-std::string summary_text(const std::vector<GemmRow>& rows) {
-  std::string text;
+// Means of ours/oneDNN over the shapes of a model, by the number of rows.
+Cells mean_cells(const std::vector<GemmRow>& rows) {
+  std::set<size_t> counts;
+  for (const GemmRow& row : rows) counts.insert(row.m);
+  Cells cells = {{"ours/oneDNN"}};
+  for (const size_t m : counts) cells[0].push_back("m = " + std::to_string(m));
   for (const bool s8 : {true, false}) {
-    const GemmSummary s = summarize(rows, s8);
+    for (const Shape& model : shapes()) {
+      std::vector<std::string> line = {std::string(s8 ? "int8 " : "float32 ") + model.name};
+      size_t compared = 0;
+      for (const size_t m : counts) {
+        const GemmSummary s = summarize(
+            rows, [&](const GemmRow& row) { return row.s8 == s8 && row.m == m && row.shape.model == model.name; });
+        line.push_back(s.compared > 0 ? number(s.mean, 2) : "-");
+        compared += s.compared;
+      }
+      if (compared > 0) cells.push_back(std::move(line));
+    }
+  }
+  return cells;
+}
+
+std::string summary_text(const std::vector<GemmRow>& rows, bool markdown) {
+  if (onednn_version().empty())
+    return "\nBuilt without oneDNN, so there is nothing beside ours: apt-get install libdnnl-dev, and configure "
+           "again.\n";
+  std::string text = "\n" + layout(mean_cells(rows), markdown) + "\n";
+  for (const bool s8 : {true, false}) {
+    const GemmSummary s = summarize(rows, [&](const GemmRow& row) { return row.s8 == s8; });
     if (s.compared == 0) continue;
     text += std::string(s8 ? "int8" : "float32") + ": ours is " + number(s.mean, 2) + " times as fast as oneDNN " +
             onednn_version() + " (geometric mean of " + std::to_string(s.compared) + " rows); oneDNN is faster in " +
             std::to_string(s.slower) + "\n";
   }
-  if (!text.empty()) return "\n" + text;
-  return "\nBuilt without oneDNN, so there is nothing beside ours: apt-get install libdnnl-dev, and configure again.\n";
+  return text;
 }
 
 }  // namespace
@@ -57,7 +83,7 @@ std::string summary_text(const std::vector<GemmRow>& rows) {
 std::string gemm_text(const std::vector<GemmRow>& rows, const std::vector<MachineLimits>& limits, bool markdown) {
   std::string text = machine_name() + "\n\n";
   for (const MachineLimits& one : limits) text += machine_text(one, markdown);
-  return text + layout(cells_of(rows, !onednn_version().empty()), markdown) + summary_text(rows);
+  return text + layout(cells_of(rows, !onednn_version().empty()), markdown) + summary_text(rows, markdown);
 }
 
 std::string gemm_json(const std::vector<GemmRow>& rows, const std::vector<MachineLimits>& limits) {

@@ -21,7 +21,7 @@ std::vector<GemmShape> gemm_shapes() {
     const auto add = [&](const char* part, size_t k, size_t n, const std::vector<size_t>& rows) {
       const auto same = [&](const GemmShape& s) { return s.k == k && s.n == n; };
       if (std::any_of(all.begin(), all.end(), same)) return;
-      all.push_back({std::string(model.name) + "-" + part, k, n, weights, rows});
+      all.push_back({std::string(model.name) + "-" + part, k, n, weights, rows, model.name});
     };
     add("qkv", d, 3 * d, kRows);
     add("out", d, d, kRows);

@@ -14,6 +14,7 @@ struct GemmShape {
   size_t k, n;
   size_t weights;
   std::vector<size_t> rows;  // the m it is used with
+  std::string model{};       // the first that has it
 };
 
 // Of tiny, base-memory, base and big (synthetic_model.h): qkv, out, ffn-in, ffn-out, output. A shape that two models

@@ -92,7 +92,7 @@ std::vector<Rival> choose_rivals(const GemmData& data, size_t copies, OurGemm& o
 #endif
 
 void measure_row(GemmRow& row, GemmData& data, size_t repeat) {
-  const size_t copies = copies_of(row.shape, row.s8);
+  const size_t copies = row.working_set / row.matrix_bytes();
   data.set_rows(row.m);
   OurGemm gemm(*row.kernels, data, copies);
   Contender ours{"ours", [&](size_t copy) { gemm.run(copy); }, copies};

@@ -27,12 +27,13 @@ struct GemmRow {
   Bound bound{};      // the least time this machine needs
 
   std::string name() const;  // "gemm_s8/avx2/tiny-qkv/k:256/n:768/m:1"
+  size_t matrix_bytes() const { return shape.k * shape.n * (s8 ? 1 : sizeof(float)); }
   double multiply_adds() const { return static_cast<double>(m) * static_cast<double>(shape.k * shape.n); }
   double ratio() const { return onednn > 0 ? onednn / ours : 0; }  // above 1: ours is faster
 };
 
-// Every row whose name matches, not measured yet.
-std::vector<GemmRow> gemm_rows(const std::vector<const Kernels*>& tables, const std::regex& filter);
+// Every row whose name matches, not measured yet. hot: the working set is the matrix itself.
+std::vector<GemmRow> gemm_rows(const std::vector<const Kernels*>& tables, const std::regex& filter, bool hot);
 
 // The longer of reading the weights once and multiplying.
 Bound gemm_bound(const GemmRow& row, const MachineLimits& limits);
@@ -44,7 +45,7 @@ struct GemmSummary {
   size_t compared = 0, slower = 0;  // rows with a oneDNN time; those where it is shorter than ours
   double mean = 0;                  // geometric, of ours / oneDNN
 };
-GemmSummary summarize(const std::vector<GemmRow>& rows, bool s8);
+GemmSummary summarize(const std::vector<GemmRow>& rows, const std::function<bool(const GemmRow&)>& of);
 
 std::string gemm_text(const std::vector<GemmRow>& rows, const std::vector<MachineLimits>& limits, bool markdown);
 std::string gemm_json(const std::vector<GemmRow>& rows, const std::vector<MachineLimits>& limits);

@@ -115,8 +115,9 @@ TEST_CASE("the table of products has each shape of the four models once") {
     for (size_t j = 0; j < i; ++j) CHECK((shapes[i].k != shapes[j].k || shapes[i].n != shapes[j].n));
   }
   CHECK(shapes[0].weights == 2 * (6 * 256 * 256 + 2 * 256 * 1536) + 256 * 32000);  // as the profile counts, above
-  const auto rows = bench::gemm_rows({available_kernels()[0]}, std::regex("gemm_s8/.*-output/.*m:(32|128)$"));
+  const auto rows = bench::gemm_rows({available_kernels()[0]}, std::regex("gemm_s8/.*-output/.*m:(32|128)$"), false);
   REQUIRE(rows.size() == 4);  // no decoder has 128 sentences
+  CHECK(rows[0].working_set == 256 * 32000);
   CHECK(rows[0].name().ends_with("/tiny-output/k:256/n:32000/m:32"));
 }
 
@@ -147,11 +148,11 @@ TEST_CASE("what is said of products: the nearer limit, and the mean of the ratio
   bench::GemmRow faster = row, slower = row;
   faster.onednn = 8;
   slower.onednn = 0.5;
-  const bench::GemmSummary summary = bench::summarize({row, faster, slower}, true);
+  const bench::GemmSummary summary = bench::summarize({row, faster, slower}, [](const auto&) { return true; });
   CHECK(summary.compared == 2);  // the first has nothing beside it
   CHECK(summary.slower == 1);
   CHECK(std::abs(summary.mean - 2) < 1e-9);
-  CHECK(bench::summarize({faster}, false).compared == 0);
+  CHECK(bench::summarize({faster}, [](const auto& r) { return r.m == 1; }).compared == 0);
 }
 
 TEST_CASE("dragoman-bench-gemm: one row, as JSON") {
