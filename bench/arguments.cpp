@@ -22,6 +22,7 @@ constexpr const char* kFooter =
     "  dragoman-bench --synthetic base --batch 1,32\n"
     "  dragoman-bench --synthetic tiny,base --quantize int8,none --threads 1,2 --output markdown\n"
     "  dragoman-bench -m en-de.dgm --input lines.txt --batch 1,32 --profile\n"
+    "  dragoman-bench --synthetic tiny --growth growth.svg\n"
     "\n"
     "bench/README.md says what the columns mean and how to compare honestly.\n"
     "Exit codes: 0 measured; 1 failed, with a sentence that says why; 2 wrong use of this command.";
@@ -78,6 +79,12 @@ void describe(CLI::App& app, Arguments& o) {
       ->option_text("FORMAT");
   app.add_flag("--profile", o.profile, "Where the time goes: every part beside its own limit");
   app.add_option("--plot", o.plot, "Draw the roofline of this machine with our kernels on it")->option_text("FILE.svg");
+  CLI::Option* growth =
+      app.add_option("--growth", o.growth, "Instead: time against length (8 to 512) and against batch (1 to 64), drawn")
+          ->option_text("FILE.svg");
+  for (const char* other :
+       {"--batch", "--input", "--source-length", "--target-length", "--sentences", "--profile", "--plot"})
+    growth->excludes(app.get_option(other));
 }
 
 // What CLI11 cannot know. Returns a sentence, or nothing.
@@ -87,6 +94,12 @@ std::string check(const Arguments& o) {
     std::string known;
     for (const Kernels* k : available_kernels()) known += (known.empty() ? "" : ", ") + std::string(k->name);
     return "this machine has no instruction set '" + isa + "': it runs " + known;
+  }
+  if (!o.growth.empty()) {
+    const size_t models = std::max<size_t>(1, o.synthetic.size()) * o.quantize.size();
+    if (models > 1 || o.isa.size() > 1 || o.threads.size() > 1)
+      return "--growth is of one model, one instruction set and one number of threads";
+    if (o.output == Format::kCsv) return "--growth prints two tables: as table, markdown or json";
   }
   if (!o.forced()) return "";
   if (!o.input.empty()) return "--input has lengths of its own: leave out --source-length and --target-length";
@@ -116,7 +129,7 @@ bool parse(int argc, const char* const* argv, Arguments& o, Stop& stop) {
     return false;
   }
   if (o.model.empty() && o.synthetic.empty()) o.synthetic = {"tiny"};
-  if (o.model.empty() || o.source_length > 0 || o.target_length > 0) {
+  if (o.model.empty() || !o.growth.empty() || o.source_length > 0 || o.target_length > 0) {
     if (o.source_length == 0) o.source_length = kDefaultSource;
     if (o.target_length == 0) o.target_length = kDefaultTarget;
   }

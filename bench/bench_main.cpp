@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "bench/growth.h"
 #include "bench/plot.h"
 #include "bench/report.h"
 
@@ -15,6 +16,12 @@ int complain(const std::string& text, int code) {
   return code;
 }
 
+int draw(const std::string& path, const std::string& svg) {
+  std::ofstream out(path);
+  out << svg;
+  return out.flush().good() ? 0 : complain("cannot write " + path, 1);
+}
+
 int main_with(int argc, char** argv) {
   Arguments arguments;
   Stop stop;
@@ -23,16 +30,19 @@ int main_with(int argc, char** argv) {
   const auto progress = [&](const char* step) {
     if (terminal) std::fprintf(stderr, "\r%-60s\r", step);
   };
+  if (!arguments.growth.empty()) {
+    const Result<Growth> growth = measure_growth(arguments, progress);
+    progress("");
+    if (!growth) return complain(growth.error().text, 1);
+    std::fputs(growth_report(*growth, arguments).c_str(), stdout);
+    return draw(arguments.growth, growth_svg(*growth));
+  }
   Results results;
   const Status measured = measure(arguments, progress, results);
   progress("");
   if (!measured) return complain(measured.error().text, 1);
   std::fputs(report(results, arguments).c_str(), stdout);
-  if (arguments.plot.empty()) return 0;
-  std::ofstream out(arguments.plot);
-  out << roofline_svg(results);
-  if (!out.flush().good()) return complain("cannot write " + arguments.plot, 1);
-  return 0;
+  return arguments.plot.empty() ? 0 : draw(arguments.plot, roofline_svg(results));
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ Status open_file(const Arguments& arguments, BenchModel& to) {
   return status;
 }
 
+}  // namespace
+
 Status make_models(const Arguments& arguments, const std::function<void(const char*)>& progress, Results& results) {
   if (!arguments.model.empty()) return open_file(arguments, results.models.emplace_back());
   for (const std::string& name : arguments.synthetic) {
@@ -66,6 +68,8 @@ Status make_models(const Arguments& arguments, const std::function<void(const ch
 #endif
   return Done{};
 }
+
+namespace {
 
 void make_rows(const Arguments& arguments, Results& results) {
   std::vector<const Kernels*> tables;

@@ -51,6 +51,9 @@ struct Results {
 double median(std::vector<double> values);                       // 0 of nothing
 double percentile(std::vector<double> values, double fraction);  // the nearest of them
 
+// The models that were asked for, at the end of results.models.
+Status make_models(const Arguments& arguments, const std::function<void(const char*)>& progress, Results& results);
+
 // Fills `results`, which must stay where it is. progress: what is done now, for a person who waits.
 Status measure(const Arguments& arguments, const std::function<void(const char*)>& progress, Results& results);
 

@@ -46,6 +46,19 @@ std::string size_text(size_t bytes) {
   return bytes < (1 << 20) ? std::to_string(bytes >> 10) + " KB" : std::to_string(bytes >> 20) + " MB";
 }
 
+std::string row_title(const Row& row) {
+  return row.model->name + " " + row.model->weights + ", " + row.kernels->name + ", batch " +
+         std::to_string(row.batch) + ", threads " + std::to_string(row.threads);
+}
+
+}  // namespace
+
+std::string number(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
 std::string machine_text(const MachineLimits& limits, bool markdown) {
   std::string text = limits.isa + ", " + std::to_string(limits.threads) + (limits.threads > 1 ? " threads" : " thread");
   text += ": int8 " + number(limits.s8 / 1e9, 1) + " G multiply-adds/s";
@@ -59,19 +72,6 @@ std::string machine_text(const MachineLimits& limits, bool markdown) {
     cells[1].push_back(number(b.per_second / 1e9, 1));
   }
   return text + (markdown ? "\n" : "") + layout(cells, markdown) + "\n";
-}
-
-std::string row_title(const Row& row) {
-  return row.model->name + " " + row.model->weights + ", " + row.kernels->name + ", batch " +
-         std::to_string(row.batch) + ", threads " + std::to_string(row.threads);
-}
-
-}  // namespace
-
-std::string number(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
 }
 
 std::string layout(const Cells& cells, bool markdown) {

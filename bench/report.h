@@ -19,5 +19,6 @@ std::string number(double value, int digits);
 Cells profile_cells(const Row& row);
 
 std::string machine_name();
+std::string machine_text(const MachineLimits& limits, bool markdown);  // what it can do
 
 }  // namespace dragoman::bench

@@ -52,6 +52,8 @@ Json profile_json(const Row& row) {
           {"parts", parts}};
 }
 
+}  // namespace
+
 Json limits_json(const MachineLimits& limits) {
   Json read = Json::array();
   for (const auto& b : limits.read)
@@ -64,8 +66,6 @@ Json limits_json(const MachineLimits& limits) {
           {"float32_multiply_adds_per_second", limits.f32},
           {"read", read}};
 }
-
-}  // namespace
 
 const std::vector<Column>& columns() {
   static const std::vector<Column> all = {

@@ -18,6 +18,7 @@ struct Column {
 
 const std::vector<Column>& columns();
 
+nlohmann::json limits_json(const MachineLimits& limits);
 std::string json_report(const Results& results, const Arguments& arguments);
 
 }  // namespace dragoman::bench

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bound.h"
+#include "bench/gemm_data.h"
+#include "bench/gemm_table.h"
+#include "bench/growth.h"
 #include "bench/report.h"
 #include "bench/synthetic_model.h"
 #include "bench/workload.h"
@@ -105,6 +108,103 @@ TEST_CASE("a bound is the longer of reading and multiplying") {
   CHECK(!bench::bound_of(profile, machine).by_memory());
 }
 
+TEST_CASE("the table of products has each shape of the four models once") {
+  const std::vector<bench::GemmShape> shapes = bench::gemm_shapes();
+  CHECK(shapes.size() == 20);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) CHECK((shapes[i].k != shapes[j].k || shapes[i].n != shapes[j].n));
+  }
+  CHECK(shapes[0].weights == 2 * (6 * 256 * 256 + 2 * 256 * 1536) + 256 * 32000);  // as the profile counts, above
+  const auto rows = bench::gemm_rows({available_kernels()[0]}, std::regex("gemm_s8/.*-output/.*m:(32|128)$"), false);
+  REQUIRE(rows.size() == 4);  // no decoder has 128 sentences
+  CHECK(rows[0].working_set == 256 * 32000);
+  CHECK(rows[0].name().ends_with("/tiny-output/k:256/n:32000/m:32"));
+}
+
+TEST_CASE("numbers for the products keep the kernels' contract, and weights are not left in a cache by accident") {
+  const bench::GemmShape shape{"odd", 32, 48, 32 * 48 * 7 + 5, {3}};
+  CHECK(bench::copies_of(shape, true) == 7);
+  CHECK(bench::copies_of({"large", 1024, 32000, size_t{1} << 40, {1}}, false) == 1);  // 125 of at most 128 MB
+  const bench::GemmData data(shape, true);
+  for (size_t i = 0; i < data.w_s8.size(); i += 2) {
+    CHECK(data.w_s8[i] >= -127);
+    CHECK(std::abs(data.w_s8[i] + data.w_s8[i + 1]) <= kPairLimit);
+  }
+}
+
+TEST_CASE("what is said of products: the nearer limit, and the mean of the ratios") {
+  bench::MachineLimits machine;
+  machine.read = {{1 << 10, 4e9}, {1 << 20, 1e9}};
+  machine.s8 = 8e9;
+  bench::GemmRow row{
+      .kernels = available_kernels()[0], .s8 = true, .shape = {"a", 1000, 1000, 0, {}}, .m = 1, .form = {}};
+  row.working_set = 1 << 20;
+  CHECK(bench::gemm_bound(row, machine).by_memory());
+  CHECK(std::abs(bench::gemm_bound(row, machine).seconds - 1e-3) < 1e-9);
+  row.m = 16;
+  CHECK(!bench::gemm_bound(row, machine).by_memory());
+  CHECK(std::abs(bench::gemm_bound(row, machine).seconds - 2e-3) < 1e-9);
+  row.ours = 1;
+  bench::GemmRow faster = row, slower = row;
+  faster.onednn = 8;
+  slower.onednn = 0.5;
+  const bench::GemmSummary summary = bench::summarize({row, faster, slower}, [](const auto&) { return true; });
+  CHECK(summary.compared == 2);  // the first has nothing beside it
+  CHECK(summary.slower == 1);
+  CHECK(std::abs(summary.mean - 2) < 1e-9);
+  CHECK(bench::summarize({faster}, [](const auto& r) { return r.m == 1; }).compared == 0);
+}
+
+TEST_CASE("dragoman-bench-gemm: one row, as JSON") {
+  const auto run = [](const std::vector<std::string>& arguments) {
+    return run_command(arguments, {.binary = DRAGOMAN_BENCH_BINARY "-gemm"});
+  };
+  const Ran ran = run({"--filter", "gemm_s8/.*tiny-out/.*m:4$", "--repeat", "1", "--output", "json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.code == 0);
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  REQUIRE(json["rows"].size() == 1);
+  CHECK(json["rows"][0]["multiply_adds_per_second"] > 1e6);
+  CHECK(json["rows"][0]["percent_of_limit"] > 0);
+  if (!json["onednn"].is_null()) CHECK(json["rows"][0]["onednn_error"] < 0.05);  // the same product, rounded weights
+  CHECK(run({"--filter", "nothing"}).code == 2);
+  CHECK(run({"--filter", "("}).code == 2);
+  CHECK(run({"--isa", "abacus"}).err.find("abacus") != std::string::npos);
+}
+
+TEST_CASE("growth: exponents between lengths, and steps without what comes once") {
+  bench::MachineLimits machine;
+  machine.read = {{1 << 10, 1e9}};
+  machine.s8 = 4e9;
+  const std::vector<bench::GrowthPoint> series = {{8, 8, 1, 2, {9, 4}}, {16, 16, 1, 1, {8}}, {64, 64, 1, 1, {32}}};
+  const auto lengths = bench::length_costs(series, machine);
+  CHECK(lengths[0].seconds == 2);  // the quickest run, of two sentences
+  CHECK(std::abs(lengths[1].exponent - 2) < 1e-9);
+  CHECK(std::abs(lengths[2].exponent - 1) < 1e-9);
+  bench::Growth growth;
+  growth.weights = "int8";
+  growth.limits = machine;
+  growth.brief = {{25, 8, 2, 8, {1.5}}};
+  growth.longer = {{25, 40, 2, 8, {6.62}}};
+  growth.longer[0].profile.decoder_weights = 2000000;
+  const auto batches = bench::batch_costs(growth);
+  CHECK(std::abs(batches[0].step - 0.04) < 1e-9);  // 5.12 s in 4 rounds of 32 steps
+  CHECK(std::abs(batches[0].memory - 2e-3) < 1e-9);
+  CHECK(std::abs(batches[0].arithmetic - 1e-3) < 1e-9);
+}
+
+TEST_CASE("growth of a file, drawn") {
+  const TemporaryFolder folder;
+  const std::string plot = folder.path() + "/growth.svg";
+  const Ran ran = run_bench({"-m", model_path("tiny-int8"), "--growth", plot, "--repeat", "1", "--output", "json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.code == 0);
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  CHECK(json["lengths"].size() >= 9);
+  CHECK(json["batches"].size() == 7);
+  CHECK(read_file(plot).find("</svg>") != std::string::npos);
+}
+
 TEST_CASE("JSON has every figure") {
   const TemporaryFolder folder;
   const std::string plot = folder.path() + "/roof.svg";
@@ -161,6 +261,9 @@ TEST_CASE("a command line that asks for what is not there") {
   refused({"--output", "png"}, 2, "png");
   refused({"--input", "lines.txt"}, 2, "--model");
   refused({"--source-length", "8", "--target-length", "27"}, 2, "26");
+  refused({"--growth", "g.svg", "--synthetic", "tiny,base"}, 2, "one model");
+  refused({"--growth", "g.svg", "--batch", "4"}, 2, "--batch");
+  refused({"--growth", "g.svg", "--output", "csv"}, 2, "json");
   refused({"--source-length", "2000"}, 2, "1024");
   refused({"-m", "/nowhere.dgm", "--synthetic", "tiny"}, 2, "--synthetic");
   refused({"-m", "/nowhere.dgm"}, 1, "/nowhere.dgm");
