@@ -118,13 +118,15 @@ uint64_t f32(uint64_t steps) {
   return steps * kSums * 16;
 }
 
+// Four streams at once: from DRAM, Zen3 reads a third more that way than in one.
 template <class Isa>
 void read(const float* data, size_t count) {
-  constexpr size_t kLoads = 128 / Isa::kLanes;
-  for (const float* end = data + count; data < end; data += 128) {
+  constexpr size_t kStreams = 4, kChunk = 32;  // floats of one stream at a time; count is a multiple of 128
+  const size_t share = count / kStreams;
+  for (const float* end = data + share; data < end; data += kChunk) {
 #pragma GCC unroll 32
-    for (size_t i = 0; i < kLoads; ++i) {
-      const typename Isa::F loaded = Isa::load(data + i * Isa::kLanes);
+    for (size_t i = 0; i < kStreams * kChunk / Isa::kLanes; ++i) {
+      const typename Isa::F loaded = Isa::load(data + i % kStreams * share + i / kStreams * Isa::kLanes);
       typedef char Reg __attribute__((vector_size(sizeof loaded)));
       Reg reg;
       std::memcpy(&reg, &loaded, sizeof reg);

@@ -66,6 +66,18 @@ void Counters::add(const Counters& other) {
   seconds = std::max(seconds, other.seconds);
 }
 
+namespace {
+
+// What a product reads: weights and bias; with int8 the scales and sums, too.
+uint64_t bytes_of(const PanelsF32& w) {
+  return 4 * (w.k + 1) * w.panels * kPanel;
+}
+uint64_t bytes_of(const PanelsS8& w) {
+  return (w.k + 12) * w.panels * kPanel;
+}
+
+}  // namespace
+
 // The kernels of the table.
 struct Timed {
   template <class F>
@@ -91,13 +103,11 @@ struct Timed {
 
   static void gemm_f32(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy) {
     const size_t n = w.panels * kPanel;
-    timed(profiler->product(w.w), 4 * (w.k + 1) * n, 0, m * w.k * n,
-          [&] { profiler->real_.gemm_f32(x, m, w, y, ldy); });
+    timed(profiler->product(w.w), bytes_of(w), 0, m * w.k * n, [&] { profiler->real_.gemm_f32(x, m, w, y, ldy); });
   }
   static void gemm_s8(const int8_t* x, const RowQuant* rows, size_t m, const PanelsS8& w, float* y, size_t ldy) {
     const size_t n = w.panels * kPanel;
-    timed(profiler->product(w.w), (w.k + 12) * n, m * w.k * n, 0,
-          [&] { profiler->real_.gemm_s8(x, rows, m, w, y, ldy); });
+    timed(profiler->product(w.w), bytes_of(w), m * w.k * n, 0, [&] { profiler->real_.gemm_s8(x, rows, m, w, y, ldy); });
   }
   static void quantize_rows(const float* x, size_t m, size_t k, int8_t* q, RowQuant* rows) {
     timed(other(kQuantise), 4 * m * k, 0, 0, [&] { profiler->real_.quantize_rows(x, m, k, q, rows); });
@@ -176,6 +186,7 @@ Profiler::Profiler(const Model& model, const Kernels& real)
   self_qkv_ = add_part("decoder self qkv", false, Kind::kProduct);
   cross_kv_ = add_part("decoder cross kv", true, Kind::kProduct);
   output_ = add_part("output projection", false, Kind::kProduct);
+  output_bytes_ = bytes_of(model.output.f32) + bytes_of(model.output.s8);
 }
 
 Profiler::~Profiler() {
@@ -237,8 +248,8 @@ Profile Profiler::collect() const {
   std::vector<ProfilePart> parts = parts_;
   for (const Thread& thread : threads_) {
     for (size_t i = 0; i < parts.size(); ++i) parts[i].total.add(thread[i]);
-    profile.steps = std::max(profile.steps, thread[output_].calls);
   }
+  profile.steps = parts[output_].total.bytes / output_bytes_;  // it is called for a piece at a time
   for (const Tensor& tensor : tensors_) {
     if (parts[tensor.part].total.calls == 0) continue;
     const uint64_t bytes = static_cast<uint64_t>(tensor.end - tensor.begin);

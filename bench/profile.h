@@ -76,6 +76,7 @@ class Profiler {
   std::array<size_t, 2> other_[8] = {};  // parts that are no product: [what][decoder, encoder]
   size_t encoder_attention_ = 0, self_attention_ = 0, cross_attention_ = 0;
   size_t self_qkv_ = 0, cross_kv_ = 0, output_ = 0;
+  uint64_t output_bytes_ = 0;  // that a step reads
   std::atomic<size_t> last_product_{0};
   std::atomic<bool> in_encoder_{true};
   const uint64_t number_;  // of this profiler: tells threads that their counters are of an older one

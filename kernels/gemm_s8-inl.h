@@ -119,6 +119,9 @@ size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8
 template <class Isa>
 void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
   size_t panel = 0;
+  if constexpr (Isa::kPanelsAlone > Isa::kPanels) {
+    if (m == 1) panel = sweep_s8<Isa, Isa::kPanelsAlone, 1>(x, quant, m, w, panel, y, ldy);
+  }
   if constexpr (Isa::kPanels > 1) panel = sweep_s8<Isa, Isa::kPanels>(x, quant, m, w, panel, y, ldy);
   sweep_s8<Isa, 1>(x, quant, m, w, panel, y, ldy);
 }
