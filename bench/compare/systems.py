@@ -70,8 +70,9 @@ class Dragoman:
         return files
 
     def command(self, file, batch, threads, lengths):
-        return [self.program, "translate", "-q", "--ids", "-m", file, "--max-length", lengths[1], "--batch", batch,
-                "--threads", threads]
+        # The others take memory as sentences come; we plan for the longest, which is known here.
+        return [self.program, "translate", "-q", "--ids", "-m", file, "--max-source", max(lengths[0], 16),
+                "--max-length", lengths[1], "--batch", batch, "--threads", threads]
 
 
 class CTranslate2:
