@@ -32,27 +32,30 @@ class Carver {
   uint64_t peak_ = 0;
 };
 
-// Where the system has them: not more memory, but fewer faults and look-ups.
-inline void ask_for_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
-#if defined(MADV_HUGEPAGE)
-  madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-}
-
 // Memory for an arena whose owner did not bring any.
 class ArenaMemory {
+#if defined(MAP_POPULATE)
+  static constexpr int kPopulate = MAP_POPULATE;
+#else
+  static constexpr int kPopulate = 0;
+#endif
+
  public:
   explicit ArenaMemory(size_t bytes) : bytes_(bytes) {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // All pages at once, which is quicker than one by one as they are touched. Not huge ones: on a machine that has
+    // been up for a while the system may have to make room for them first (base at 32 sentences: 0.05 s, but once
+    // 0.28), and translation was no faster.
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | kPopulate, -1, 0);
     data_ = at == MAP_FAILED ? nullptr : at;
-    if (data_) ask_for_huge_pages(data_, bytes);  // base at 32 sentences starts in 0.03 s instead of 0.12
   }
   ~ArenaMemory() {
     if (data_) munmap(data_, bytes_);
   }
   ArenaMemory(const ArenaMemory&) = delete;
   ArenaMemory& operator=(const ArenaMemory&) = delete;
-  void* data() const { return data_; }  // nullptr: not to be had
+  void* data() const {
+    return data_;
+  }  // nullptr: not to be had
 
  private:
   void* data_;

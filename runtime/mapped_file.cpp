@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/arena.h"
-
 namespace dragoman {
 namespace {
 
@@ -38,7 +36,9 @@ Result<MappedFile> map_descriptor(int fd, const char* path, bool preload) {
   void* at = preload ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                      : mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return fail("%s: %zu bytes cannot be mapped (%s)", path, bytes, std::strerror(errno));
-  if (preload) ask_for_huge_pages(at, bytes);  // base, one sentence: 9 % faster
+#if defined(MADV_HUGEPAGE)
+  if (preload) madvise(at, bytes, MADV_HUGEPAGE);  // base, one sentence: 9 % faster
+#endif
   if (preload && !read_all(fd, static_cast<char*>(at), bytes)) {
     const int why = errno;
     munmap(at, bytes);

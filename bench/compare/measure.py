@@ -81,7 +81,8 @@ class Runner:
         cpus = choose_cpus(case.threads, self.first_cpu)
         result = run(command, path, case.threads, cpus, self.folder)
         check_lengths(system.name, result["ids"], len(lines), lengths[1])
-        return result | {"command": [str(word) for word in command]}
+        # Without folders: they are of this machine only.
+        return result | {"command": [pathlib.Path(word).name for word in map(str, command)]}
 
     def round(self, system, file, case):
         """One measurement: the two runs whose difference counts, and the one for start-up."""
