@@ -27,8 +27,8 @@ def listed(kind, known=None):
 
 def extra(given):
     name, colon, words = given.partition(":")
-    if not colon or name not in ("dragoman", "ctranslate2", "marian"):
-        raise argparse.ArgumentTypeError("begin with dragoman:, ctranslate2: or marian:")
+    if not colon or name not in ("dragoman", "ctranslate2", "marian", "marian-ssru"):
+        raise argparse.ArgumentTypeError("begin with dragoman:, ctranslate2:, marian: or marian-ssru:")
     return name, shlex.split(words)
 
 
@@ -55,6 +55,8 @@ def arguments(description):
         "intgemm (default: on PATH)")
     add("--marian-precision", metavar="NAME", default="int8shiftAlphaAll", help="Marian's --gemm-precision for int8 "
         "weights (default: int8shiftAlphaAll, as in Firefox)")
+    add("--marian-ssru", action="store_true", help="time Marian once more, with the SSRU decoder of Bergamot's "
+        "students: another model, so its ids are not compared")
     add("--options", metavar="SYSTEM:WORDS", default=[], action="append", type=extra,
         help="more options for a system's command, e.g. 'dragoman:--max-source 32'; may be given several times")
     add("--no-check", action="store_true", help="do not compare the ids of all systems in float32 first")

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 import report
 import synthetic
 from arguments import arguments
-from marian import Marian
+from marian import Marian, MarianSsru
 from measure import Case, Runner, choose_cpus
 from systems import CTranslate2, Dragoman, Failure, Missing, libraries
 
@@ -36,14 +36,16 @@ def find_systems(options):
             systems.append(make())
         except Missing as missing:
             say(f"left out: {missing}")
+    if options.marian_ssru:  # asked for, so an error if it is missing
+        systems.append(MarianSsru(options.marian, options.marian_precision))
     if len(systems) == 1:
         raise Failure("no peer was found: install CTranslate2 or Marian and say where with --ctranslate2 or --marian")
     return systems
 
 
-def check_float32(systems, files, runner, case, reference):
+def check_float32(peers, files, runner, case, reference):
     """Proof that it is one model: float32 differs in rounding only, so nearly all sentences must be equal."""
-    for system in systems[1:]:
+    for system in peers:
         ids = runner.translate(system, files[system.name]["none"], case, len(reference))["ids"]
         equal = report.count_equal(ids, reference)
         say(f"{case.shape}: {system.name} in float32 gives our ids in {equal} of {len(reference)} sentences"
@@ -59,22 +61,23 @@ def measure_shape(shape, systems, options, folder):
     kinds = sorted(set(options.quantize) | {"none"})
     say(f"{shape}: writing the model")
     model, files = synthetic.Model(shape), {}
+    checked = [] if options.no_check else [one for one in systems[1:] if one.same_model]
     for system in systems:
-        needed = options.quantize if options.no_check and system is not systems[0] else kinds
+        needed = kinds if system is systems[0] or system in checked else options.quantize
         files[system.name] = system.prepare(model, folder / system.name, needed)
     del model
 
     reference_case = Case(shape, "none", 16, 1, None)
     reference = runner.translate(systems[0], files["dragoman"]["none"], reference_case, most)["ids"]
-    if not options.no_check:
-        check_float32(systems, files, runner, reference_case, reference[:16])
+    check_float32(checked, files, runner, reference_case, reference[:16])
     rounds = {case: {name: [] for name in files} for case in cases}
     for turn in range(options.repeat + 1):
         say(f"{shape}: round {turn} of {options.repeat}" + ("" if turn else " (warms up, does not count)"))
         for case in cases:
             for system in [one for one in systems if one.name in rounds[case]]:
                 one_round(runner, system, files[system.name][case.weights], case, rounds[case], turn > 0)
-    return [result(case, rounds[case], files, reference, lengths) for case in cases]
+    comparable = [one.name for one in systems if one.same_model]
+    return [result(case, rounds[case], files, reference, lengths, comparable) for case in cases]
 
 
 def one_round(runner, system, file, case, rounds, counts):
@@ -91,12 +94,13 @@ def one_round(runner, system, file, case, rounds, counts):
         del rounds[system.name]
 
 
-def result(case, rounds, files, reference, lengths):
+def result(case, rounds, files, reference, lengths, comparable):
     summaries = {}
     for name, turns in rounds.items():
         weights = files[name][case.weights].stat().st_size
         summaries[name] = report.summarize(turns, case.more * lengths[1], weights)
-        summaries[name]["equal"] = report.count_equal(turns[-1]["ids"], reference)
+        equal = report.count_equal(turns[-1]["ids"], reference)
+        summaries[name]["equal"] = equal if name in comparable else None
     ratios = {name: report.ratio(rounds["dragoman"], turns) for name, turns in rounds.items() if name != "dragoman"}
     return {"model": case.shape, "weights": "float32" if case.weights == "none" else "int8", "batch": case.batch,
             "threads": case.threads, "sentences": case.batch + case.more, "systems": summaries, "ratios": ratios}

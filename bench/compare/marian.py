@@ -10,6 +10,8 @@ from systems import find_program, must_run
 
 class Marian:
     name = "marian"
+    same_model = True
+    ssru = False
 
     def __init__(self, folder, precision):
         self.program = find_program(folder, "marian-decoder", "--marian")
@@ -20,9 +22,9 @@ class Marian:
         return must_run([self.program, "--version"], "marian-decoder --version").splitlines()[-1]
 
     def prepare(self, model, folder, kinds):
-        write_marian.write_model(model, folder)
+        write_marian.write_model(model, folder, ssru=self.ssru)
         if "int8" in kinds and "Alpha" in self.precision["int8"]:
-            write_marian.write_model(model, folder, self._alphas(folder))
+            write_marian.write_model(model, folder, self._alphas(folder), self.ssru)
         for kind in kinds:
             must_run([self.converter, "-f", folder / "model.npz", "-t", folder / f"model.{kind}.bin",
                       "--gemm-type", "intgemm8" if kind == "int8" else "float32"], "marian-conv")
@@ -58,3 +60,11 @@ class Marian:
             if name + "_QuantMultA" in alphas:
                 alphas.setdefault(other + "_QuantMultA", alphas[name + "_QuantMultA"])
         return alphas
+
+
+class MarianSsru(Marian):
+    """The decoder of Bergamot's and Firefox's students, which costs less than self-attention. It is another model: its
+    time is of interest, its ids are compared with nothing."""
+    name = "marian-ssru"
+    same_model = False
+    ssru = True

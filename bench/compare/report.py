@@ -49,7 +49,7 @@ def rows(results, names):
         systems = [case["systems"].get(name) for name in names]
 
         def each(key, form):
-            return " / ".join(format(one[key], form) if one else "-" for one in systems)
+            return " / ".join(format(one[key], form) if one and one[key] is not None else "-" for one in systems)
 
         ratios = [case["ratios"].get(peer) for peer in peers]
         table.append([case["model"], case["weights"], str(case["batch"]), str(case["threads"]),
@@ -78,5 +78,5 @@ def text(report, form):
     write = as_markdown if form == "markdown" else as_table
     caption = (f"{report['cpu']}. Target ids per CPU-second ({', '.join(names)}), encoder included; ratios with the "
                f"least and the most of all rounds.\nOther cells: {' / '.join(names)}. "
-               "Equal: sentences with the ids that dragoman gives in float32.")
+               "Equal: sentences with the ids that dragoman gives in float32 (-: not compared).")
     return caption + "\n\n" + write(*rows(report["results"], names))

@@ -60,6 +60,11 @@ def test_marian(folder):
     with numpy.load(io.BytesIO((folder / "model.npz").read_bytes())) as stored:
         assert numpy.array_equal(stored["decoder_l1_ffn_W2"], model["model.decoder.layers.0.fc2.weight"].T)
         assert stored["special:model.yml"].tobytes().endswith(b"\0")
+    write_marian.write_model(model, folder, ssru=True)
+    with numpy.load(io.BytesIO((folder / "model.npz").read_bytes())) as stored:
+        assert stored["decoder_l1_rnn_W"].shape == stored["decoder_l1_rnn_Wf"].shape == (32, 32)
+        assert "encoder_l1_self_Wq" in stored and "decoder_l1_self_Wq" not in stored, "only the decoder has an SSRU"
+        assert b"ssru" in stored["special:model.yml"].tobytes()
 
 
 def test_report():
@@ -72,6 +77,8 @@ def test_report():
             "systems": {"dragoman": summary | {"equal": 17}}}
     heading, table = report.rows([case], ["dragoman", "marian"])
     assert len(heading) == len(table[0]) and "-" in table[0], "a peer that is missing leaves a dash"
+    case["systems"]["marian"] = summary | {"equal": None}
+    assert report.rows([case], ["dragoman", "marian"])[1][0][-1] == "17 / - of 17", "so does another model's equal"
     assert report.as_markdown(heading, table).count("\n") == 2
 
 

@@ -49,6 +49,7 @@ def libraries(program):
 
 class Dragoman:
     name = "dragoman"
+    same_model = True
 
     def __init__(self, folder):
         self.program = find_program(folder, "dragoman", "--dragoman")
@@ -77,6 +78,7 @@ class Dragoman:
 
 class CTranslate2:
     name = "ctranslate2"
+    same_model = True
 
     def __init__(self, given):
         self.program = find_program(given, "ct2-translator", "--ctranslate2")

@@ -8,21 +8,24 @@ import numpy
 from synthetic import PIECES, pieces
 
 
-def write_model(model, folder, alphas=None):
-    """alphas: {name: number}, the scales of activations for Marian's int8...Alpha precisions."""
+def write_model(model, folder, alphas=None, ssru=False):
+    """alphas: {name: number}, the scales of activations for Marian's int8...Alpha precisions.
+
+    ssru: a recurrent decoder in place of its self-attention, as in Bergamot's students.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {"Wemb": model["model.shared.weight"], "decoder_ff_logit_out_b": model["final_logits_bias"]}
     for side, layers in ("encoder", model.encoder_layers), ("decoder", model.decoder_layers):
         for i in range(layers):
-            tensors |= layer(model, f"model.{side}.layers.{i}", f"{side}_l{i + 1}", cross=side == "decoder")
+            tensors |= layer(model, f"model.{side}.layers.{i}", f"{side}_l{i + 1}", side == "decoder", ssru)
     tensors |= {name: numpy.array([alpha], numpy.float32) for name, alpha in (alphas or {}).items()}
-    tensors["special:model.yml"] = numpy.frombuffer(settings(model).encode() + b"\0", numpy.int8)
+    tensors["special:model.yml"] = numpy.frombuffer(settings(model, ssru).encode() + b"\0", numpy.int8)
     write_npz(tensors, folder / "model.npz")
     # One piece a line. As YAML it would take half of Marian's start-up to read.
     (folder / "vocab.txt").write_text("".join(piece + "\n" for piece in pieces()))
 
 
-def layer(model, source, target, cross):
+def layer(model, source, target, decoder, ssru):
     def linear(part, name, letter):
         return {f"{target}_{name}_W{letter}": model[f"{source}.{part}.weight"].T,
                 f"{target}_{name}_b{letter}": model[f"{source}.{part}.bias"][None]}
@@ -32,7 +35,11 @@ def layer(model, source, target, cross):
                 f"{target}_{name}_ln_bias": model[f"{source}.{part}.bias"][None]}
 
     tensors = {}
-    attentions = {"self_attn": "self"} | ({"encoder_attn": "context"} if cross else {})
+    attentions = {"self_attn": "self"} | ({"encoder_attn": "context"} if decoder else {})
+    if decoder and ssru:  # Kim et al. 2019: c' = f c + (1 - f) x W with f = sigmoid(x Wf + bf); y = relu(c')
+        del attentions["self_attn"]
+        tensors |= {f"{target}_rnn_W": model[f"{source}.self_attn.out_proj.weight"].T}
+        tensors |= linear("self_attn.q_proj", "rnn", "f") | norm("self_attn_layer_norm", "rnn_ffn")
     for part, name in attentions.items():
         for projection, letter in ("q_proj", "q"), ("k_proj", "k"), ("v_proj", "v"), ("out_proj", "o"):
             tensors |= linear(f"{part}.{projection}", name, letter)
@@ -41,7 +48,7 @@ def layer(model, source, target, cross):
     return tensors | norm("final_layer_norm", "ffn_ffn")
 
 
-def settings(model):
+def settings(model, ssru):
     """special:model.yml: the options of training that decide what is computed. Marian wants the unused ones too."""
     values = {
         "type": "transformer", "dim-vocabs": [PIECES, PIECES], "dim-emb": model.d, "input-types": [],
@@ -58,6 +65,8 @@ def settings(model):
         "enc-type": "bidirectional", "enc-cell": "gru", "enc-cell-depth": 1, "dec-cell": "gru",
         "dec-cell-base-depth": 2, "dec-cell-high-depth": 1, "version": "v1.9.0",
     }
+    if ssru:
+        values |= {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}
     return "".join(f"{name}: {json.dumps(value)}\n" for name, value in values.items())
 
 
