@@ -6,12 +6,12 @@
 //   F, I           a register of kLanes floats / int32; F has + - * /
 //   kRowsF32       rows of x in a register tile of gemm_f32; kRowsS8 likewise
 //   kPanels        panels of weights in those tiles
-//   kPanelsAlone   the same for gemm_s8 of a single row, if that is more: several streams from memory are faster than
-//   one W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not max,
-//   min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does) Weights, Quad,
-//   dot4      four products of int8 weights per lane, added to an int32, exact kOffset        what is added to the
-//   bytes of x: 127 where the multiplication wants them unsigned, else 0 Step<M>        instead of these, where M rows
-//   go better another way: several rows or more k at a time
+//   kStreams       panels that gemm_s8 of one row goes through at once, far from each other; 1: as many rows do
+//   W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not
+//   max, min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does)
+//   Weights, Quad, dot4      four products of int8 weights per lane, added to an int32, exact
+//   kOffset        what is added to the bytes of x: 127 where the multiplication wants them unsigned, else 0
+//   Step<M>        instead of these, where M rows go better another way: several rows or more k at a time
 //                  (ByFours in gemm_s8-inl.h says what a step is)
 //
 // Every function here is inlined: no code without a tag in its name may leave an object built with special flags.

@@ -10,7 +10,7 @@ struct Portable {
   static constexpr const char* kName = "portable";
   static constexpr size_t kLanes = 4;
   static constexpr size_t kPanels = 1;
-  static constexpr size_t kPanelsAlone = 1;
+  static constexpr size_t kStreams = 1;
   static constexpr size_t kRowsF32 = 4;
   static constexpr size_t kRowsS8 = 2;
 

@@ -10,7 +10,7 @@ namespace dragoman {
 struct NeonOps {
   static constexpr size_t kLanes = 4;
   static constexpr size_t kPanels = 1;
-  static constexpr size_t kPanelsAlone = 1;
+  static constexpr size_t kStreams = 1;
   static constexpr int32_t kOffset = 0;
   using I = int32x4_t;
 

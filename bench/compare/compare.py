@@ -123,7 +123,7 @@ def main():
         raise Failure("a source needs 2 ids, a target and a repeat 1")
     systems = find_systems(options)
     choose_cpus(max(options.threads), options.cpu)
-    about = {system.name: {"version": system.version(), "program": system.program,
+    about = {system.name: {"version": system.version(), "program": pathlib.Path(system.program).name,
                            "libraries": libraries(system.program)} for system in systems}
     results = []
     for shape in options.synthetic:
