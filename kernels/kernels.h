@@ -87,7 +87,7 @@ struct Kernels {
   const char* name;
   int32_t offset;  // what quantize_rows adds to each byte, for gemm_s8 of the same table: 127 or 0
 
-  // y (m, 16 * panels; row stride ldy) = x (m, k) W + bias.
+  // y (m, 16 * panels; row stride ldy) = x (m, k) W + bias. m >= 1, here and in gemm_s8.
   void (*gemm_f32)(const float* x, size_t m, const PanelsF32& w, float* y, size_t ldy);
   // y = ((x + zero) W) * scale of the row * scale of the column + bias: the int32 sum is exact, with zero times the
   // column's sum in it, and then comes fma(float(sum), sx * sw, bias). x as quantize_rows of this table makes it.

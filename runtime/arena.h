@@ -32,14 +32,14 @@ class Carver {
   uint64_t peak_ = 0;
 };
 
-// Memory for an arena whose owner did not bring any.
-class ArenaMemory {
 #if defined(MAP_POPULATE)
-  static constexpr int kPopulate = MAP_POPULATE;
+inline constexpr int kPopulate = MAP_POPULATE;
 #else
-  static constexpr int kPopulate = 0;
+inline constexpr int kPopulate = 0;
 #endif
 
+// Memory for an arena whose owner did not bring any.
+class ArenaMemory {
  public:
   explicit ArenaMemory(size_t bytes) : bytes_(bytes) {
     // All pages at once, which is quicker than one by one as they are touched. Not huge ones: on a machine that has
@@ -53,9 +53,7 @@ class ArenaMemory {
   }
   ArenaMemory(const ArenaMemory&) = delete;
   ArenaMemory& operator=(const ArenaMemory&) = delete;
-  void* data() const {
-    return data_;
-  }  // nullptr: not to be had
+  void* data() const { return data_; }  // nullptr: not to be had
 
  private:
   void* data_;
