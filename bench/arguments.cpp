@@ -77,13 +77,15 @@ void describe(CLI::App& app, Arguments& o) {
   app.add_option("--output", o.output, "table, markdown, json or csv")
       ->transform(CLI::CheckedTransformer(formats))
       ->option_text("FORMAT");
+  app.add_flag("--preload", o.preload,
+               "Read the model into memory, in large pages where there are some, as `dragoman` does");
   app.add_flag("--profile", o.profile, "Where the time goes: every part beside its own limit");
   app.add_option("--plot", o.plot, "Draw the roofline of this machine with our kernels on it")->option_text("FILE.svg");
   CLI::Option* growth =
       app.add_option("--growth", o.growth, "Instead: time against length (8 to 512) and against batch (1 to 64), drawn")
           ->option_text("FILE.svg");
   for (const char* other :
-       {"--batch", "--input", "--source-length", "--target-length", "--sentences", "--profile", "--plot"})
+       {"--batch", "--input", "--source-length", "--target-length", "--sentences", "--preload", "--profile", "--plot"})
     growth->excludes(app.get_option(other));
 }
 

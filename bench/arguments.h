@@ -24,6 +24,7 @@ struct Arguments {
   uint32_t sentences = 0;  // in a run; 0: as many as slots, at least 8
   Format output = Format::kTable;
   bool profile = false;
+  bool preload = false;
   std::string plot, growth;  // files to draw
 
   bool forced() const { return source_length > 0; }

@@ -17,6 +17,16 @@ double working_set(const ProfilePart& part, const Profile& profile) {
   return decoder + key_values / static_cast<double>(std::max<uint64_t>(profile.steps, 1));
 }
 
+std::vector<size_t> working_sets(const Profile& profile) {
+  std::vector<size_t> sets;
+  for (const ProfilePart& part : profile.parts) {
+    if (part.kind != Kind::kOther) sets.push_back(static_cast<size_t>(working_set(part, profile)));
+  }
+  std::sort(sets.begin(), sets.end());
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  return sets;
+}
+
 Bound bound_of(const ProfilePart& part, const Profile& profile, const MachineLimits& limits) {
   const Counters& total = part.total;
   Bound bound;

@@ -2,6 +2,8 @@
 // multiply, at the rate of the fastest exact instructions; whichever takes longer.
 #pragma once
 
+#include <vector>
+
 #include "bench/limits.h"
 #include "bench/profile.h"
 
@@ -23,5 +25,7 @@ Bound bound_of(const Profile& profile, const MachineLimits& limits);
 
 // Bytes that come round again and again, a part's own among them.
 double working_set(const ProfilePart& part, const Profile& profile);
+// Those of all its products, growing, each once.
+std::vector<size_t> working_sets(const Profile& profile);
 
 }  // namespace dragoman::bench

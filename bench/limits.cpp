@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -15,8 +14,9 @@
 namespace dragoman::bench {
 namespace {
 
-constexpr size_t kSizes[] = {16 << 10, 128 << 10, 256 << 10, 1 << 20,  4 << 20,
-                             8 << 20,  16 << 20,  32 << 20,  64 << 20, 256 << 20};
+// Close together around 32 MB, a common size of the last cache: the rate falls steeply there.
+constexpr size_t kSizes[] = {16 << 10, 128 << 10, 256 << 10, 1 << 20,  4 << 20,  8 << 20,   16 << 20,
+                             24 << 20, 32 << 20,  40 << 20,  48 << 20, 64 << 20, 128 << 20, 256 << 20};
 constexpr double kSlice = 0.004;  // seconds of one timing: within one time slice of a busy machine
 constexpr int kTries = 12;
 
@@ -42,8 +42,8 @@ double together(size_t threads, const std::function<void(size_t)>& work) {
   return last.load() - begin;
 }
 
-// The best rate of several tries; work(thread, times) does `times` units.
-double best_rate(size_t threads, const std::function<double(size_t, uint64_t)>& work) {
+// The rates of several tries, from the worst to the best; work(thread, times) does `times` units.
+std::vector<double> sorted_rates(size_t threads, const std::function<double(size_t, uint64_t)>& work) {
   uint64_t times = 1;
   const auto once = [&] {
     std::vector<double> done(threads);
@@ -53,19 +53,25 @@ double best_rate(size_t threads, const std::function<double(size_t, uint64_t)>& 
     return std::pair(seconds, all / seconds);
   };
   while (once().first < kSlice && times < uint64_t{1} << 40) times *= 2;
-  double best = 0;
-  for (int i = 0; i < kTries; ++i) best = std::max(best, once().second);
-  return best;
+  std::vector<double> rates;
+  for (int i = 0; i < kTries; ++i) rates.push_back(once().second);
+  std::sort(rates.begin(), rates.end());
+  return rates;
 }
 
-double peak(size_t threads, uint64_t (*loop)(uint64_t)) {
+double rate(size_t threads, Moment moment, const std::function<double(size_t, uint64_t)>& work) {
+  const std::vector<double> rates = sorted_rates(threads, work);
+  return moment == Moment::kBest ? rates.back() : rates[rates.size() / 2];
+}
+
+double peak(size_t threads, Moment moment, uint64_t (*loop)(uint64_t)) {
   if (!loop) return 0;
-  return best_rate(threads, [&](size_t, uint64_t times) { return static_cast<double>(loop(64 * times)); });
+  return rate(threads, moment, [&](size_t, uint64_t times) { return static_cast<double>(loop(64 * times)); });
 }
 
-double read_bandwidth(const LimitLoops& loops, const float* data, size_t bytes, size_t threads) {
+double read_bandwidth(const LimitLoops& loops, const float* data, size_t bytes, size_t threads, Moment moment) {
   const size_t floats = bytes / sizeof(float) / threads / 128 * 128;  // a slice for each, as products are shared
-  return best_rate(threads, [&](size_t thread, uint64_t times) {
+  return rate(threads, moment, [&](size_t thread, uint64_t times) {
     for (uint64_t i = 0; i < times; ++i) loops.read(data + thread * floats, floats);
     return static_cast<double>(times * floats * sizeof(float));
   });
@@ -93,21 +99,28 @@ void MachineLimits::improve(const MachineLimits& other) {
 }
 
 Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads) {
+  return measure_limits(kernels, threads, Moment::kBest, kSizes);
+}
+
+Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads, Moment moment,
+                                     std::span<const size_t> working_sets) {
   MachineLimits limits;
   limits.isa = kernels.name;
   limits.threads = threads;
   const LimitLoops* loops = find_limit_loops(kernels.name);
   if (!loops) return fail("there are no loops that find the limits of %s", kernels.name);
-  limits.s8_own = peak(threads, loops->s8);
-  limits.s8_as_s16 = peak(threads, loops->s8_as_s16);
+  limits.s8_own = peak(threads, moment, loops->s8);
+  limits.s8_as_s16 = peak(threads, moment, loops->s8_as_s16);
   limits.s8 = std::max(limits.s8_own, limits.s8_as_s16);
-  limits.f32 = peak(threads, loops->f32);
-  const size_t largest = *std::max_element(std::begin(kSizes), std::end(kSizes));
-  const ArenaMemory memory(largest);  // aligned, as weights are: a load across two lines of a cache takes twice as long
+  limits.f32 = peak(threads, moment, loops->f32);
+  const size_t largest = *std::max_element(working_sets.begin(), working_sets.end());
+  // In pages of the size that a mapped file has; aligned, for a load across two lines of a cache takes twice as long.
+  const ArenaMemory memory(largest);
   float* data = static_cast<float*>(memory.data());
   if (!data) return fail("%zu bytes to measure this machine with are not to be had", largest);
   std::fill_n(data, largest / sizeof(float), 1.0f);
-  for (const size_t bytes : kSizes) limits.read.push_back({bytes, read_bandwidth(*loops, data, bytes, threads)});
+  for (const size_t bytes : working_sets)
+    limits.read.push_back({bytes, read_bandwidth(*loops, data, bytes, threads, moment)});
   return limits;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct MachineLimits {
   void improve(const MachineLimits& other);
 };
 
+enum class Moment {
+  kBest,  // what the machine can do when it is left alone
+  kNow,   // what it does now, with whatever else runs on it: the median of several tries
+};
+
 Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads);
+Result<MachineLimits> measure_limits(const Kernels& kernels, size_t threads, Moment moment,
+                                     std::span<const size_t> working_sets);  // growing
 
 }  // namespace dragoman::bench

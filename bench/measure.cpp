@@ -125,7 +125,7 @@ Limits limits_of(const Arguments& arguments, const Row& row) {
 }
 
 Result<std::unique_ptr<Session>> open_session(const Arguments& arguments, const Row& row, bool profiled) {
-  return Session::open(row.model->path, *row.kernels, limits_of(arguments, row), profiled);
+  return Session::open(row.model->path, *row.kernels, limits_of(arguments, row), profiled, arguments.preload);
 }
 
 Result<Workload> make_workload(const Arguments& arguments, const Row& row, const Model& model) {
@@ -180,6 +180,23 @@ Status time_row(const Arguments& arguments, Row& row) {
   return Done{};
 }
 
+// The least time of a run by what the machine does at this moment.
+Result<double> limit_now(const Row& row) {
+  const Result<MachineLimits> now = measure_limits(*row.kernels, row.threads, Moment::kNow, working_sets(row.profile));
+  if (!now) return now.error();
+  return bound_of(row.profile, *now).seconds;
+}
+
+Status time_row_between_limits(const Arguments& arguments, Row& row) {
+  const Result<double> before = limit_now(row);
+  if (!before) return before.error();
+  if (const Status done = time_row(arguments, row); !done) return done;
+  const Result<double> after = limit_now(row);
+  if (!after) return after.error();
+  row.limit_then.push_back((*before + *after) / 2);
+  return Done{};
+}
+
 }  // namespace
 
 double percentile(std::vector<double> values, double fraction) {
@@ -197,6 +214,12 @@ double Row::limit_fraction() const {
   return took > 0 ? bound.seconds / took : 0;
 }
 
+double Row::limit_then_fraction() const {
+  std::vector<double> fractions;
+  for (size_t i = 0; i < limit_then.size(); ++i) fractions.push_back(limit_then[i] / (threads == 1 ? cpu : wall)[i]);
+  return median(fractions);
+}
+
 Status measure(const Arguments& arguments, const std::function<void(const char*)>& progress, Results& results) {
   results.models.reserve(arguments.synthetic.size() * arguments.quantize.size() + 1);  // rows point at them
   if (const Status made = make_models(arguments, progress, results); !made) return made;
@@ -211,7 +234,7 @@ Status measure(const Arguments& arguments, const std::function<void(const char*)
   for (uint32_t repeat = 0; repeat < arguments.repeat; ++repeat) {
     progress(("repeat " + std::to_string(repeat + 1)).c_str());
     for (Row& row : results.rows) {
-      if (const Status done = time_row(arguments, row); !done) return done;
+      if (const Status done = time_row_between_limits(arguments, row); !done) return done;
     }
   }
   progress("measuring this machine");

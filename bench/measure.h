@@ -29,6 +29,7 @@ struct Row {
   size_t sentences = 0;  // in a run
   uint64_t source_tokens = 0, target_tokens = 0;
   std::vector<double> wall, cpu, load, start;  // by repeat; start: load and the first token after it
+  std::vector<double> limit_then;              // by repeat: the least time, by limits measured just before and after
   std::vector<double> first_token, sentence;   // of all repeats
   size_t arena_bytes = 0, peak_bytes = 0;
 
@@ -40,6 +41,7 @@ struct Row {
   // The least time there could be, to the median of what it took: of CPU time with one thread, where that is wall time
   // without what other programs took; of wall time with several, which may wait for each other.
   double limit_fraction() const;
+  double limit_then_fraction() const;  // the median of the same by repeat, each to the limit of its own moment
 };
 
 struct Results {

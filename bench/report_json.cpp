@@ -99,6 +99,7 @@ const std::vector<Column>& columns() {
       {"limit_ms", nullptr, 2, [](const Row& r) -> Json { return 1e3 * r.bound.seconds; }},
       {"run_ms", nullptr, 2, [](const Row& r) -> Json { return milliseconds(r.wall, 0.5); }},
       {"percent_of_limit", "% of limit", 1, [](const Row& r) -> Json { return 100 * r.limit_fraction(); }},
+      {"percent_of_limit_then", "% then", 1, [](const Row& r) -> Json { return 100 * r.limit_then_fraction(); }},
   };
   return all;
 }
@@ -117,6 +118,7 @@ std::string machine_name() {
 std::string json_report(const Results& results, const Arguments& arguments) {
   Json json = {{"program", "dragoman-bench " DRAGOMAN_VERSION}, {"machine", machine_name()}};
   json["repeat"] = arguments.repeat;
+  json["preload"] = arguments.preload;
   json["source_length"] = arguments.forced() ? Json(arguments.source_length) : Json("natural");
   json["target_length"] = arguments.forced() ? Json(arguments.target_length) : Json("natural");
   json["limits"] = Json::array();

@@ -7,9 +7,10 @@
 
 namespace dragoman::bench {
 
-Status Session::start(const std::string& path, const Kernels& kernels, const Limits& limits, bool profiled) {
+Status Session::start(const std::string& path, const Kernels& kernels, const Limits& limits, bool profiled,
+                      bool preload) {
   const double begin = seconds_now();
-  Result<MappedFile> file = map_file(path.c_str());
+  Result<MappedFile> file = map_file(path.c_str(), preload);
   if (!file) return file.error();
   file_ = *file;
   if (const Status opened = open_model(file_.bytes, path.c_str(), *model_); !opened) return opened;
@@ -27,9 +28,9 @@ Status Session::start(const std::string& path, const Kernels& kernels, const Lim
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& path, const Kernels& kernels, const Limits& limits,
-                                               bool profiled) {
+                                               bool profiled, bool preload) {
   std::unique_ptr<Session> session(new Session);
-  if (const Status started = session->start(path, kernels, limits, profiled); !started) return started.error();
+  if (const Status started = session->start(path, kernels, limits, profiled, preload); !started) return started.error();
   return session;
 }
 

@@ -15,7 +15,7 @@ class Session {
  public:
   // profiled: through a table that times every kernel.
   static Result<std::unique_ptr<Session>> open(const std::string& path, const Kernels& kernels, const Limits& limits,
-                                               bool profiled);
+                                               bool profiled, bool preload = false);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -27,7 +27,7 @@ class Session {
 
  private:
   Session() = default;
-  Status start(const std::string& path, const Kernels& kernels, const Limits& limits, bool profiled);
+  Status start(const std::string& path, const Kernels& kernels, const Limits& limits, bool profiled, bool preload);
 
   MappedFile file_;
   std::unique_ptr<Model> model_ = std::make_unique<Model>();

@@ -46,6 +46,14 @@ template <class Isa, size_t M, size_t P>
   const auto start = [&](size_t r, size_t i) DRAGOMAN_INLINE_LAMBDA {
     return Isa::start(w.sum + i / kRegs * apart * kPanel + i % kRegs * kLanes, quant[r].zero - Isa::kOffset);
   };
+  if constexpr (M == 1) {  // a line of each for every panel: too few for the hardware to foresee
+    for (size_t p = 0; p < P; ++p) {
+      const size_t column = p * apart * kPanel;
+      __builtin_prefetch(w.scale + column);
+      __builtin_prefetch(w.bias + column);
+      __builtin_prefetch(w.sum + column + kPanel);  // the next tile's
+    }
+  }
   typename Step::Sum acc[kGroups][P * kRegs];
   for (size_t g = 0; g < kGroups; ++g) {
     for (size_t i = 0; i < P * kRegs; ++i) acc[g][i] = Step::begin(start(g * Step::kRows, i));
