@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--mca", default="llvm-mca-14")
     parser.add_argument("--measure", action="store_true")
     options = parser.parse_args()
-    tiles = functions(options.build / "kernels" / "libdragoman_kernels.a", options.objdump)
+    tiles = functions(options.build / "runtime" / "libdragoman.a", options.objdump)
     rates = measure(options.build) if options.measure else {}
     print("| kernel | table | tile (rows x columns) | instructions / products | per 64 products | products a cycle (llvm-mca) "
           "| measured |\n| --- | --- | --- | --- | --- | --- | --- |")

@@ -1,9 +1,9 @@
-/* Translates one sentence inside memory of the caller's: cc example.c -ldragoman. Usage: example MODEL.dgm TEXT */
+/* Translates one sentence inside memory of the caller's. Usage: example MODEL.dgm TEXT
+ *   cc -std=c11 example.c $(pkg-config --cflags --libs dragoman) -o example */
+#include <dragoman.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "runtime/dragoman.h"
 
 int main(int argc, char** argv) {
   dragoman_model* model = NULL;
@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
 
   void* arena = aligned_alloc(64, plan.bytes);
   char* out = malloc(plan.output_bytes);
-  if (!arena || !out || dragoman_start(model, &plan, NULL, arena, &translator, &error)) {
+  if (!arena || !out) return fprintf(stderr, "out of memory\n"), 1;
+  if (dragoman_start(model, &plan, NULL, arena, &translator, &error)) {
     return fprintf(stderr, "%s\n", error.text), 1;
   }
 

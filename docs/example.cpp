@@ -1,9 +1,9 @@
 // Translates standard input line by line, 8 lines side by side. Usage: example MODEL.dgm < lines
+//   c++ -std=c++20 example.cpp $(pkg-config --cflags --libs dragoman) -o example
 #include <cstdio>
+#include <dragoman.hpp>
 #include <iostream>
 #include <string>
-
-#include "runtime/dragoman.hpp"
 
 namespace dg = dragoman::v1;
 

@@ -46,6 +46,15 @@ void unmake(T* object) {
   std::free(object);
 }
 
+// A caller's structs must be ours.
+Status check_abi(uint32_t abi) {
+  if (abi == DRAGOMAN_ABI_VERSION) return Done{};
+  return fail(
+      "this program was compiled for ABI %u of dragoman.h and runs with a library of ABI %u (version %s): "
+      "compile it again with the library's own header",
+      abi, DRAGOMAN_ABI_VERSION, DRAGOMAN_VERSION);
+}
+
 int open_bytes(MappedFile file, std::span<const std::byte> bytes, const char* name, dragoman_model** out,
                dragoman_error* error) {
   dragoman_model* handle = make<dragoman_model>();
@@ -123,15 +132,35 @@ const char* dragoman_version(void) {
   return DRAGOMAN_VERSION;
 }
 
-int dragoman_open(const char* path, int preload, dragoman_model** model, dragoman_error* error) {
+uint32_t dragoman_abi_version(void) {
+  return DRAGOMAN_ABI_VERSION;
+}
+
+// In brackets, the names are not those of the header's macros.
+int(dragoman_open)(const char* path, int preload, dragoman_model** model, dragoman_error* error) {
+  return dragoman_open_abi(DRAGOMAN_ABI_VERSION, path, preload, model, error);
+}
+
+int(dragoman_open_memory)(const void* data, size_t bytes, dragoman_model** model, dragoman_error* error) {
+  return dragoman_open_memory_abi(DRAGOMAN_ABI_VERSION, data, bytes, model, error);
+}
+
+int dragoman_open_abi(uint32_t abi, const char* path, int preload, dragoman_model** model, dragoman_error* error) {
+  if (!model) return report(fail("dragoman_open: nowhere to put the model (NULL)"), error);
   *model = nullptr;
+  if (const Status same = check_abi(abi); !same) return report(same.error(), error);
+  if (!path) return report(fail("dragoman_open: no path (NULL)"), error);
   Result<MappedFile> file = map_file(path, preload != 0);
   if (!file) return report(file.error(), error);
   return open_bytes(*file, file->bytes, path, model, error);
 }
 
-int dragoman_open_memory(const void* data, size_t bytes, dragoman_model** model, dragoman_error* error) {
+int dragoman_open_memory_abi(uint32_t abi, const void* data, size_t bytes, dragoman_model** model,
+                             dragoman_error* error) {
+  if (!model) return report(fail("dragoman_open_memory: nowhere to put the model (NULL)"), error);
   *model = nullptr;
+  if (const Status same = check_abi(abi); !same) return report(same.error(), error);
+  if (!data) return report(fail("dragoman_open_memory: no model (NULL)"), error);
   return open_bytes({}, {static_cast<const std::byte*>(data), bytes}, "the model in memory", model, error);
 }
 
@@ -142,6 +171,7 @@ void dragoman_close(dragoman_model* model) {
 }
 
 int dragoman_verify(const dragoman_model* model, const char* isa, dragoman_error* error) {
+  if (!model) return report(fail("dragoman_verify: no model (NULL)"), error);
   const Result<const Kernels*> kernels = choose(isa);
   if (!kernels) return report(kernels.error(), error);
   const Status tensors = verify_tensors(model->model, "the model");
@@ -156,6 +186,7 @@ int dragoman_verify(const dragoman_model* model, const char* isa, dragoman_error
 
 int dragoman_make_plan(const dragoman_model* model, const dragoman_limits* limits, dragoman_plan* plan,
                        dragoman_error* error) {
+  if (!model || !plan) return report(fail("dragoman_make_plan: no %s (NULL)", model ? "plan" : "model"), error);
   const Result<Plan> made = make_plan(model->model, limits ? limits_of(*limits) : Limits{});
   if (!made) return report(made.error(), error);
   const Limits& l = made->limits;
@@ -165,7 +196,9 @@ int dragoman_make_plan(const dragoman_model* model, const dragoman_limits* limit
 
 int dragoman_start(const dragoman_model* model, const dragoman_plan* plan, const char* isa, void* memory,
                    dragoman_translator** out, dragoman_error* error) {
+  if (!out) return report(fail("dragoman_start: nowhere to put the translator (NULL)"), error);
   *out = nullptr;
+  if (!model || !plan) return report(fail("dragoman_start: no %s (NULL)", model ? "plan" : "model"), error);
   const Result<const Kernels*> kernels = choose(isa);
   if (!kernels) return report(kernels.error(), error);
   const Result<Plan> made = make_plan(model->model, limits_of(plan->limits));
@@ -197,8 +230,13 @@ void dragoman_stop(dragoman_translator* translator) {
   unmake(translator);
 }
 
-void dragoman_translate(dragoman_translator* translator, const char* text, size_t bytes,
-                        const dragoman_options* options, char* out, size_t out_bytes, dragoman_result* result) {
+int dragoman_translate(dragoman_translator* translator, const char* text, size_t bytes, const dragoman_options* options,
+                       char* out, size_t out_bytes, dragoman_result* result) {
+  if (!translator || (!text && bytes) || (!out && out_bytes)) {
+    if (out && out_bytes) *out = 0;
+    if (result) *result = {};
+    return 1;
+  }
   Single single;
   single.rest = {bytes ? text : "", bytes};
   single.out = out;
@@ -215,10 +253,12 @@ void dragoman_translate(dragoman_translator* translator, const char* text, size_
   if (single.result.bytes > single.capacity) single.result.flags |= DRAGOMAN_TRUNCATED;
   if (out_bytes) out[std::min(single.result.bytes, single.capacity)] = 0;
   if (result) *result = single.result;
+  return 0;
 }
 
-void dragoman_translate_lines(dragoman_translator* translator, const dragoman_lines* lines,
-                              const dragoman_options* options) {
+int dragoman_translate_lines(dragoman_translator* translator, const dragoman_lines* lines,
+                             const dragoman_options* options) {
+  if (!translator || !lines || !lines->peek || !lines->take || !lines->part) return 1;
   void* user = const_cast<dragoman_lines*>(lines);
   const Source source{[](void* u, Input& input) {
                         const auto* from = static_cast<const dragoman_lines*>(u);
@@ -242,8 +282,9 @@ void dragoman_translate_lines(dragoman_translator* translator, const dragoman_li
                   },
                   user};
   translator->translator->translate(source, sink, options_of(options));
+  return 0;
 }
 
 const char* dragoman_isa(const dragoman_translator* translator) {
-  return translator->translator->kernels().name;
+  return translator ? translator->translator->kernels().name : "";
 }

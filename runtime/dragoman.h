@@ -11,14 +11,23 @@
  *   dragoman_result result;
  *   dragoman_translate(translator, "Good morning.", 13, NULL, out, plan.output_bytes, &result);
  *
- * Ownership: what you open you close, what you start you stop; stop every translator before closing its model. Text is
- * UTF-8 with a length and need not end in a zero byte; output always does.
+ * Ownership: what you open you close, what you start you stop; stop every translator before closing its model, and
+ * each once, as with free(). Closing or stopping NULL does nothing. Everything else you pass in stays yours: paths,
+ * names, limits, plans and options are not kept after the call; a model in memory and a translator's memory are used
+ * until closed and stopped. Text is UTF-8 with a length and need not end in a zero byte; output always does.
+ *
  * Threads: a model never changes and may be shared by any number of translators in any threads. A translator belongs to
- * one thread at a time. There are no globals.
- * Callbacks run inside the call, with the float environment of the kernels (subnormals flushed to zero).
- * Memory: after dragoman_start nothing is allocated. Functions that can fail return 0 on success, else 1 and one
- * sentence in error->text (error may be NULL).
- * The model file must not be changed in place while open; replace it by renaming a new one over it. */
+ * one thread at a time. There is nothing global to set up, to share or to free. After fork() a child may use
+ * translators of one thread; those of several have left their threads behind.
+ *
+ * Callbacks run inside the call, on the calling thread, with the float environment of the kernels (subnormals flushed
+ * to zero). They must return: no exception or longjmp may leave them. They may use other translators, not this one.
+ *
+ * Memory: after dragoman_start nothing is allocated. The model file must not be changed in place while open; replace it
+ * by renaming a new one over it.
+ *
+ * Errors: functions that can fail return 0 on success, else 1 and one sentence in error->text (error may be NULL).
+ * After a failure *model or *translator is NULL. NULL where something is needed is such a failure, not a crash. */
 #ifndef DRAGOMAN_H
 #define DRAGOMAN_H
 
@@ -45,11 +54,31 @@ typedef struct dragoman_error {
 /* "0.1.0" */
 DRAGOMAN_API const char* dragoman_version(void);
 
+/* The binary interface: structs, values and signatures of this file. Before 1.0 any change to one of them raises the
+ * number, even a field at a struct's end; it is also the number behind libdragoman.so. dragoman_error and the functions
+ * from here to dragoman_open_memory never change. Zero what you pass in (dragoman_options options = {0}): a field that
+ * is new when you compile again then means what was before.
+ *
+ * A program compiled with one number and run with a library of another is told so by dragoman_open. Who calls without
+ * this header (dlopen, Python's ctypes) compares dragoman_abi_version() with the number its structs were written for.
+ */
+#define DRAGOMAN_ABI_VERSION 1
+DRAGOMAN_API uint32_t dragoman_abi_version(void);
+
 /* Maps the file (or, with preload, reads it once into private memory, in huge pages where there are any: for cards that
  * may fail while in use, and a little faster). */
 DRAGOMAN_API int dragoman_open(const char* path, int preload, dragoman_model** model, dragoman_error* error);
 /* A model that already lies in memory or flash, at a multiple of 64 bytes; it must stay there unchanged. */
 DRAGOMAN_API int dragoman_open_memory(const void* data, size_t bytes, dragoman_model** model, dragoman_error* error);
+
+/* The same for a caller of the given ABI; the macros below call these in place of the two above. */
+DRAGOMAN_API int dragoman_open_abi(uint32_t abi, const char* path, int preload, dragoman_model** model,
+                                   dragoman_error* error);
+DRAGOMAN_API int dragoman_open_memory_abi(uint32_t abi, const void* data, size_t bytes, dragoman_model** model,
+                                          dragoman_error* error);
+#define dragoman_open(...) dragoman_open_abi(DRAGOMAN_ABI_VERSION, __VA_ARGS__)
+#define dragoman_open_memory(...) dragoman_open_memory_abi(DRAGOMAN_ABI_VERSION, __VA_ARGS__)
+
 DRAGOMAN_API void dragoman_close(dragoman_model* model);
 
 /* Checks every tensor's checksum and replays the stored self-test with the named kernels (NULL: the best). */
@@ -66,12 +95,12 @@ typedef struct dragoman_limits {
 
 typedef struct dragoman_plan {
   dragoman_limits limits; /* what was chosen */
-  size_t bytes;           /* memory of a translator, exactly */
+  size_t bytes;           /* memory of a translator, exactly: a multiple of 64 */
   size_t output_bytes;    /* the longest output of one part, final zero included */
   size_t window_bytes;    /* see dragoman_input.complete */
 } dragoman_plan;
 
-/* limits may be NULL. */
+/* limits may be NULL: choose all of them. */
 DRAGOMAN_API int dragoman_make_plan(const dragoman_model* model, const dragoman_limits* limits, dragoman_plan* plan,
                                     dragoman_error* error);
 
@@ -110,10 +139,13 @@ typedef struct dragoman_result {
 } dragoman_result;
 
 /* One text of any length. A text of up to limits.source ids needs at most plan.output_bytes; a longer one is translated
- * in parts that are joined by a space, each at most that long. options and result may be NULL. */
-DRAGOMAN_API void dragoman_translate(dragoman_translator* translator, const char* text, size_t bytes,
-                                     const dragoman_options* options, char* out, size_t out_bytes,
-                                     dragoman_result* result);
+ * in parts that are joined by a space, each at most that long. options and result may be NULL; so may text where bytes
+ * is 0, and out where out_bytes is 0: then result.bytes alone says how long the translation is. out must not overlap
+ * text. Translation itself cannot fail: 1 means NULL where something was needed, and then out is empty and *result
+ * zero. */
+DRAGOMAN_API int dragoman_translate(dragoman_translator* translator, const char* text, size_t bytes,
+                                    const dragoman_options* options, char* out, size_t out_bytes,
+                                    dragoman_result* result);
 
 /* Many lines, decoded side by side in limits.slots slots; a slot takes the next line as soon as it is free. */
 typedef struct dragoman_input {
@@ -141,11 +173,12 @@ typedef struct dragoman_lines {
   void* user;
 } dragoman_lines;
 
-/* Returns when peek has nothing more to show and everything was delivered. */
-DRAGOMAN_API void dragoman_translate_lines(dragoman_translator* translator, const dragoman_lines* lines,
-                                           const dragoman_options* options);
+/* Returns when peek has nothing more to show and everything was delivered; 1 for NULL where something is needed (all of
+ * the three callbacks are), and then none of them was called. */
+DRAGOMAN_API int dragoman_translate_lines(dragoman_translator* translator, const dragoman_lines* lines,
+                                          const dragoman_options* options);
 
-/* The name of the kernels in use, e.g. "avx2". */
+/* The name of the kernels in use, e.g. "avx2"; "" for NULL. It needs no freeing. */
 DRAGOMAN_API const char* dragoman_isa(const dragoman_translator* translator);
 
 #ifdef __cplusplus

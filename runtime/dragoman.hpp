@@ -1,4 +1,6 @@
-// The C++ face of dragoman.h: the same calls with RAII. Header only; nothing throws, nothing is copied.
+// The C++ face of dragoman.h: the same calls with RAII. Header only, C++20; nothing throws, nothing is copied. The
+// rules on ownership and threads are the same. Calls on an empty Model or Translator fail with a sentence or give an
+// empty text.
 //
 //   dragoman::v1::Error error;
 //   auto model = dragoman::v1::Model::open("en-de.dgm", error);
@@ -8,11 +10,13 @@
 //   std::string_view german = translator.translate("Good morning.", buffer).text;
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "runtime/dragoman.h"
+#include "dragoman.h"
 
 namespace dragoman::v1 {
 
@@ -95,9 +99,11 @@ class Translator {
     t.text = {buffer.data(), t.result.bytes < room ? t.result.bytes : room};
     return t;
   }
-  void translate_lines(const dragoman_lines& lines, const Options* options = nullptr) {
-    dragoman_translate_lines(handle_, &lines, options);
+  // False when the translator is empty or a callback is missing.
+  bool translate_lines(const dragoman_lines& lines, const Options* options = nullptr) {
+    return dragoman_translate_lines(handle_, &lines, options) == 0;
   }
+  const char* isa() const { return dragoman_isa(handle_); }
 
  private:
   Translator() = default;

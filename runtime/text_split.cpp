@@ -27,7 +27,7 @@ bool after_wide_clause(std::string_view before) {
 
 // How good a cut at `at` is: 3 after a sentence, 2 after a clause, 1 after a space, 0 anywhere else.
 int quality(std::string_view text, size_t at) {
-  std::string_view before = text.substr(0, at);
+  std::string_view before = beginning_of(text, at);
   if (after_wide_sentence(before)) return 3;
   if (after_wide_clause(before)) return 2;
   if (!is_space(before.back())) return 0;
@@ -51,7 +51,7 @@ std::string_view whole_characters(std::string_view text) {
   if (begin < 2) return text;
   const unsigned char lead = static_cast<unsigned char>(text[begin - 1]);
   const size_t announced = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-  return text.size() - (begin - 1) < announced ? text.substr(0, begin - 1) : text;
+  return text.size() - (begin - 1) < announced ? beginning_of(text, begin - 1) : text;
 }
 
 size_t best_cut(std::string_view text, size_t limit) {

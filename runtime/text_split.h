@@ -7,6 +7,11 @@
 
 namespace dragoman {
 
+// At most `bytes` of the text. Not substr(): its check of the position, unless optimised away, wants libstdc++.
+inline std::string_view beginning_of(std::string_view text, size_t bytes) {
+  return {text.data(), std::min(bytes, text.size())};
+}
+
 // The length of the best first part of `text` that is at most `limit` bytes (1 <= limit <= text.size()): after the end
 // of a sentence if there is one in the last three quarters, else after a clause, else after a space in the last half,
 // else between two characters. Always at least one character; spaces after the cut belong to the first part where they
@@ -24,7 +29,7 @@ size_t cut_to_fit(std::string_view text, bool whole, const Fits& fits) {
   if (!whole) text = whole_characters(text);
   for (size_t limit = text.size();; whole = false) {
     const size_t cut = whole ? limit : best_cut(text, limit);
-    if (fits(text.substr(0, cut)) || limit <= 4) return cut;
+    if (fits(beginning_of(text, cut)) || limit <= 4) return cut;
     limit = std::min(limit, cut) * 3 / 4;
   }
 }

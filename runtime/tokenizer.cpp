@@ -8,6 +8,11 @@
 namespace dragoman {
 namespace {
 
+// Neither starts_with() nor substr() of string_view: unoptimised, both want libstdc++ (text_split.h).
+bool begins_with(std::string_view text, std::string_view with) {
+  return text.size() >= with.size() && std::memcmp(text.data(), with.data(), with.size()) == 0;
+}
+
 constexpr size_t kSlack = 64;  // normalised bytes beyond twice the text: dummy prefix, short texts of many spaces
 
 // Scratch per normalised byte: the text itself and what the algorithm keeps about it.
@@ -28,7 +33,7 @@ class TextWriter {
   void put_with_spaces(std::string_view piece) {
     const std::string_view symbol(kSpaceSymbol, kSpaceSymbolBytes);
     for (size_t at; (at = piece.find(symbol)) != piece.npos; piece.remove_prefix(at + symbol.size())) {
-      put(piece.substr(0, at));
+      put({piece.data(), at});
       put(" ");
     }
     put(piece);
@@ -255,7 +260,7 @@ size_t Tokenizer::decode(std::span<const int32_t> ids, std::span<char> text) con
         out.put(piece);
         break;
       case TextKind::kText:
-        if (at_start && strip && piece.starts_with(symbol)) {
+        if (at_start && strip && begins_with(piece, symbol)) {
           piece.remove_prefix(symbol.size());
           prefix_seen = !squeeze;  // with extra spaces removed, all leading ones go, not only the first
         }

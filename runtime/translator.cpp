@@ -90,7 +90,7 @@ void Translator::read_ids(const Call& call, const Input& input, Part& part) {
 
 void Translator::read_text(const Call& call, const Input& input, Part& part) {
   const Tokenizer& tokenizer = context_.model->source;
-  const std::string_view text = input.text.substr(0, plan_.window_bytes);
+  const std::string_view text = beginning_of(input.text, plan_.window_bytes);
   const bool whole = input.complete && text.size() == input.text.size();
   Encoded encoded;
   const size_t used = cut_to_fit(text, whole, [&](std::string_view beginning) {

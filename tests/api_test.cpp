@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,22 +94,54 @@ TEST_CASE("api: a small output buffer truncates, says so and says how much it ta
   }
 }
 
-TEST_CASE("api: one model, many translators in many threads") {
+// Every thread has lines of its own and translates them in an order of its own, with one thread or with two workers
+// besides: whatever two translators shared, the thread sanitizer would see, and a text would come out different.
+TEST_CASE("api: one model, eight translators in eight threads, each as if it were alone") {
   dg::Error error{};
   const dg::Model model = dg::Model::open(model_path("tiny-int8").c_str(), error);
-  auto first = dg::Translator::start(model, {}, error);
-  const std::string want = translate(first, "Good morning to you all.");
-  std::vector<std::string> got(8);
+  REQUIRE(model);
+  const char* const lines[] = {"Good morning to you all.", "A man is riding a bicycle.",  "Where is the station?",
+                               "They are pretty.",         "It rained the whole week.",   "No.",
+                               "My sister has two cats.",  "We will see, said the blind."};
+  constexpr size_t kThreads = 8;
+  std::vector<std::string> want;
+  {
+    auto alone = dg::Translator::start(model, {}, error);
+    for (const char* line : lines) want.push_back(translate(alone, line));
+  }
+  CHECK(std::set<std::string>(want.begin(), want.end()).size() > 4);  // or mixed up results would go unseen
+
+  std::vector<std::vector<std::string>> got(kThreads, std::vector<std::string>(want.size()));
   std::vector<std::thread> threads;
-  for (std::string& out : got) {
-    threads.emplace_back([&model, &out] {
+  for (size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
       dg::Error mine{};
-      auto translator = dg::Translator::start(model, {.threads = 2}, mine);
-      for (int i = 0; i < 5; ++i) out = translate(translator, "Good morning to you all.");
+      auto translator = dg::Translator::start(model, {.threads = t % 2 ? 3u : 1u}, mine);
+      for (size_t i = 0; i < want.size(); ++i) {
+        const size_t line = (i + t) % want.size();
+        got[t][line] = translate(translator, lines[line]);
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const std::string& out : got) CHECK(out == want);
+  for (const std::vector<std::string>& texts : got) CHECK(texts == want);
+}
+
+TEST_CASE("api: empty models and translators answer, they do not crash") {
+  dg::Error error{};
+  dg::Model none = dg::Model::open("/no/such/file.dgm", error);
+  dg::Plan plan{};
+  CHECK(!none.verify(error));
+  CHECK(!none.plan({}, plan, error));
+  CHECK(std::string(error.text).find("no model") != std::string::npos);
+  dg::Translator translator = dg::Translator::start(none, {}, error);
+  REQUIRE(!translator);
+  char buffer[8] = "old";
+  const dg::Translation t = translator.translate("Good morning.", buffer);
+  CHECK(t.text.empty());
+  CHECK(buffer[0] == 0);
+  CHECK(!translator.translate_lines({}));
+  CHECK(std::string(translator.isa()).empty());
 }
 
 TEST_CASE("api: the token callback sees the ids and can stop") {

@@ -1,4 +1,4 @@
-# cmake -DNM=nm -DARCHIVE=libdragoman_kernels.a -P isa_symbols.cmake
+# cmake -DNM=nm -DARCHIVE=libdragoman.a -P isa_symbols.cmake
 #
 # An object built for one instruction set (isa_<name>.o) may share with the linker only what carries its tag: a weak
 # std:: or xsimd:: function compiled with -mavx2 could be the copy the linker keeps for everyone. So each of its global
