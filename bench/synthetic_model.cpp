@@ -14,6 +14,8 @@ constexpr uint32_t kEos = 0, kUnk = 1, kPad = kPieces - 1;
 // Weights in the order they are asked for. A 64-bit LCG is random enough for weights and makes 200 million a second.
 class Weaver {
  public:
+  explicit Weaver(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 42) {}
+
   std::vector<float> uniform(size_t count, float reach) {
     std::vector<float> values(count);
     for (float& value : values) {
@@ -33,7 +35,36 @@ class Weaver {
   FeedForwardWeights ffn(size_t d, size_t f) { return {linear(f, d), linear(d, f), norm(d)}; }
 
  private:
-  uint64_t state_ = 42;
+  uint64_t state_;
+};
+
+// Made when they are asked for: floats of the big one would be 0.8 GB.
+class WovenWeights : public WeightSource {
+ public:
+  explicit WovenWeights(const Shape& shape) : shape_(shape) {}
+
+  Result<EncoderWeights> encoder_layer(size_t layer) const override {
+    Weaver weaver(100 + layer);
+    return EncoderWeights{weaver.attention(shape_.d_model), weaver.ffn(shape_.d_model, shape_.ffn)};
+  }
+  Result<DecoderWeights> decoder_layer(size_t layer) const override {
+    Weaver weaver(200 + layer);
+    AttentionWeights self = weaver.attention(shape_.d_model), cross = weaver.attention(shape_.d_model);
+    return DecoderWeights{std::move(self), std::move(cross), weaver.ffn(shape_.d_model, shape_.ffn)};
+  }
+  Result<std::vector<float>> rows(Table, size_t first, size_t count) const override {
+    const size_t d = shape_.d_model;
+    const float reach = std::sqrt(3.0f / static_cast<float>(d));  // variance 1/d: embedding * sqrt(d) is of unit size
+    std::vector<float> table;
+    for (size_t row = first; row < first + count; ++row) {
+      const std::vector<float> values = Weaver(1000 + row).uniform(d, reach);
+      table.insert(table.end(), values.begin(), values.end());
+    }
+    return table;
+  }
+
+ private:
+  const Shape& shape_;
 };
 
 // sin(pos / 10000^(2i/d)) for i < d/2, then the cosines.
@@ -90,19 +121,12 @@ Architecture architecture(const Shape& shape) {
 }
 
 Checkpoint checkpoint(const Shape& shape) {
-  const size_t d = shape.d_model;
-  Weaver weaver;
   Checkpoint model;
   model.arch = architecture(shape);
-  for (uint32_t i = 0; i < shape.encoder_layers; ++i)
-    model.encoder.push_back({weaver.attention(d), weaver.ffn(d, shape.ffn)});
-  for (uint32_t i = 0; i < shape.decoder_layers; ++i)
-    model.decoder.push_back({weaver.attention(d), weaver.attention(d), weaver.ffn(d, shape.ffn)});
-  const float reach = std::sqrt(3.0f / static_cast<float>(d));  // variance 1/d: embedding * sqrt(d) is of unit size
-  model.target_embedding = {kPieces, d, weaver.uniform(kPieces * d, reach), {}};
-  model.output_bias = weaver.uniform(kPieces, 0.02f);
+  model.weights = std::make_shared<WovenWeights>(shape);
+  model.output_bias = Weaver(1).uniform(kPieces, 0.02f);
   model.output_bias[kEos] = model.output_bias[kPad] = -std::numeric_limits<float>::infinity();
-  model.encoder_positions = sinusoids(kPositions, d);
+  model.encoder_positions = sinusoids(kPositions, shape.d_model);
   return model;
 }
 
@@ -130,9 +154,13 @@ Result<MemoryFile> synthetic_model(const Shape& shape, Weights weights) {
   if (!tables) return tables.error();
   Checkpoint model = checkpoint(shape);
   model.source_tokenizer = std::move(*tables);
-  const PackedModel packed = pack_model(model, weights, Calibration{}, Progress{});
-  model = {};  // floats of the big one are 0.8 GB
-  return MemoryFile::create(assemble(packed.sections).bytes());
+  std::vector<SectionData> sections = front_sections(model, weights);
+  SectionsInMemory tensors;
+  const auto packed = pack_tensors(model, weights, {}, tensors, Progress{});
+  if (!packed) return packed.error();
+  sections.insert(sections.end(), std::make_move_iterator(tensors.sections.begin()),
+                  std::make_move_iterator(tensors.sections.end()));
+  return MemoryFile::create(assemble(sections).bytes());
 }
 
 }  // namespace dragoman::bench

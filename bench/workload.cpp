@@ -93,7 +93,7 @@ void deliver(void* user, const Output& output) {
 Workload forced_sources(const Architecture& arch, size_t count, uint32_t length) {
   Workload work;
   for (size_t i = 0; i < count; ++i) {
-    work.ids.push_back(arbitrary_ids(arch, length - 1, i));
+    work.ids.push_back(arbitrary_ids(arch, arch.source_vocabulary, length - 1, i));
     work.ids.back().push_back(static_cast<int32_t>(arch.eos));
   }
   return work;

@@ -10,12 +10,12 @@
 
 namespace dragoman {
 
-// `count` ids without eos: the same for the same model and seed, on every machine.
-inline std::vector<int32_t> arbitrary_ids(const Architecture& arch, size_t count, uint64_t seed) {
+// `count` ids below `vocabulary` without eos: the same for the same model and seed, on every machine.
+inline std::vector<int32_t> arbitrary_ids(const Architecture& arch, uint32_t vocabulary, size_t count, uint64_t seed) {
   std::vector<int32_t> ids;
   for (uint64_t state = checksum_word(kChecksumSeed, seed); ids.size() < count;) {
     state = checksum_word(state, ids.size());
-    const auto id = static_cast<uint32_t>(state % arch.source_vocabulary);
+    const auto id = static_cast<uint32_t>(state % vocabulary);
     if (id != arch.eos && id != arch.pad) ids.push_back(static_cast<int32_t>(id));
   }
   return ids;

@@ -1,13 +1,15 @@
 // A trained encoder-decoder Transformer in plain floats: what every reader of foreign files produces, and what the
-// packer and the reference take.
+// packer and the reference take. Its large tensors stay where they are until somebody asks for them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/format.h"
+#include "runtime/result.h"
 
 namespace dragoman {
 
@@ -15,7 +17,7 @@ namespace dragoman {
 struct LinearWeights {
   size_t n = 0, k = 0;
   std::vector<float> w;
-  std::vector<float> b;  // n; empty for an embedding
+  std::vector<float> b;  // n
 };
 
 struct NormWeights {
@@ -42,6 +44,17 @@ struct DecoderWeights {
   FeedForwardWeights ffn;
 };
 
+enum class Table { kSourceEmbedding, kTargetEmbedding, kOutput };
+
+// Layers one at a time, tables some rows at a time: who works through a model holds a small part of it.
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  virtual Result<EncoderWeights> encoder_layer(size_t layer) const = 0;
+  virtual Result<DecoderWeights> decoder_layer(size_t layer) const = 0;
+  virtual Result<std::vector<float>> rows(Table table, size_t first, size_t count) const = 0;  // (count, d_model)
+};
+
 // Where it came from, for the provenance section.
 struct Origin {
   std::string format;   // "HuggingFace MarianMT"
@@ -55,21 +68,15 @@ struct Origin {
 struct Checkpoint {
   Architecture arch{};  // weights is kF32: the packer decides
   Origin origin;
-  LinearWeights source_embedding;  // (source_vocabulary, d_model); empty when kSharedEmbedding
-  LinearWeights target_embedding;  // (target_vocabulary, d_model)
-  LinearWeights output;            // the same shape; empty when kTiedOutput
+  std::shared_ptr<const WeightSource> weights;
   std::vector<float> output_bias;  // target_vocabulary; -infinity for ids that must never be produced
   std::vector<float> encoder_positions, decoder_positions;  // (positions, d_model); the second empty when shared
   NormWeights encoder_embedding_norm, decoder_embedding_norm, encoder_norm, decoder_norm;  // as arch.flags say
-  std::vector<EncoderWeights> encoder;
-  std::vector<DecoderWeights> decoder;
   std::vector<std::byte> source_tokenizer, target_tokenizer;  // compiled; the second empty when kSharedTokenizer
 
   bool has(ArchitectureFlags flag) const { return arch.flags & flag; }
-  const LinearWeights& embedding_of_source() const {
-    return has(kSharedEmbedding) ? target_embedding : source_embedding;
-  }
-  const LinearWeights& output_layer() const { return has(kTiedOutput) ? target_embedding : output; }
+  Table source_table() const { return has(kSharedEmbedding) ? Table::kTargetEmbedding : Table::kSourceEmbedding; }
+  Table output_table() const { return has(kTiedOutput) ? Table::kTargetEmbedding : Table::kOutput; }
 };
 
 }  // namespace dragoman

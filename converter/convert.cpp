@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdarg>
 
+#include "converter/calibration.h"
 #include "converter/file.h"
 #include "converter/marian.h"
 
@@ -33,10 +34,9 @@ const TensorReport* worst_tensor(const std::vector<TensorReport>& tensors) {
   return worst == tensors.end() ? nullptr : &*worst;
 }
 
-std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& packed, bool calibrated,
-                            const SelfTestFigures& figures) {
-  const Origin& origin = checkpoint.origin;
-  const bool int8 = packed.arch.weights == Weights::kInt8;
+std::string provenance_text(const Origin& origin, const ConvertReport& report, bool calibrated) {
+  const SelfTestFigures& figures = report.selftest;
+  const bool int8 = report.arch.weights == Weights::kInt8;
   Provenance p;
   p.line("converter", "dragoman-convert %s", DRAGOMAN_VERSION);
   p.line("source format", "%s", origin.format.c_str());
@@ -46,7 +46,7 @@ std::string provenance_text(const Checkpoint& checkpoint, const PackedModel& pac
   p.line("source checksum", "%016llx", static_cast<unsigned long long>(origin.checksum));
   p.line("quantization", "%s", int8 ? "int8, symmetric, one scale per output channel" : "none");
   if (int8) p.line("rounding", "%s", calibrated ? "calibrated on arbitrary ids" : "to the nearest");
-  const TensorReport* worst = worst_tensor(packed.tensors);
+  const TensorReport* worst = worst_tensor(report.tensors);
   if (int8 && worst) p.line("largest relative error", "%.3g (%s)", worst->error.relative, worst->name.c_str());
   p.line("self-test", "%zu sentences, %zu ids", figures.sentences, figures.tokens);
   p.line("logit differences to the double-precision reference", "%.3g (root mean square), %.3g at most",
@@ -83,6 +83,15 @@ Status judge(const Architecture& arch, const SelfTestFigures& figures) {
       figures.logit_difference, kMaxLogitDifference, figures.agreeing_tokens, figures.tokens);
 }
 
+// The self-test's sentences through the runtime, on a file that is mapped no longer than that.
+Result<std::vector<Recording>> record_file(const std::string& path, const Progress& progress) {
+  Result<MappedFile> file = map_file(path.c_str());
+  if (!file) return file.error();
+  Result<std::vector<Recording>> recordings = record_selftest(file->bytes, progress);
+  unmap_file(*file);
+  return recordings;
+}
+
 }  // namespace
 
 std::string licence_of_folder(const std::string& folder) {
@@ -112,37 +121,43 @@ Result<ConvertReport> convert(const std::string& source, const std::string& out,
   if (const Status plain = check_text(licence, "licence or attribution"); !plain) return plain.error();
   Result<OutputFile> file = OutputFile::create(out);  // first: who cannot write should know before waiting
   if (!file) return file.error();
+  Result<SectionsOnDisk> tensors = SectionsOnDisk::create(file->temporary());
+  if (!tensors) return tensors.error();
 
   if (options.progress) options.progress("reading", 0);
   const Result<Checkpoint> checkpoint = read_marian(source);
   if (!checkpoint) return checkpoint.error();
   const bool calibrated = options.weights == Weights::kInt8 && options.calibrate;
-  PackedModel packed =
-      pack_model(*checkpoint, options.weights, calibrated ? calibrate(*checkpoint, options.progress) : Calibration{},
-                 options.progress);
+  const std::vector<SentencePair> sentences =
+      calibrated ? calibration_sentences(*checkpoint) : std::vector<SentencePair>();
+  Result<std::vector<TensorReport>> packed =
+      pack_tensors(*checkpoint, options.weights, sentences, *tensors, options.progress);
+  if (!packed) return packed.error();
 
   ConvertReport report;
-  report.arch = packed.arch;
+  report.arch = checkpoint->arch;
+  report.arch.weights = options.weights;
+  report.tensors = std::move(*packed);
   report.licence = licence;
   report.source_bytes = checkpoint->origin.weight_bytes;
-  Result<SelfTest> selftest = run_selftest(assemble(packed.sections).bytes(), *checkpoint, options.progress);
-  if (!selftest) return selftest.error();
-  report.selftest = selftest->figures;
-  if (const Status good = judge(packed.arch, report.selftest); !good) return good.error();
-  report.provenance = provenance_text(*checkpoint, packed, calibrated, report.selftest);
+  std::vector<SectionData> front = front_sections(*checkpoint, options.weights);
+  if (const Status wrote = file->write_model(front, *tensors, options.progress); !wrote) return wrote.error();
+  const Result<std::vector<Recording>> recordings = record_file(file->temporary(), options.progress);
+  if (!recordings) return recordings.error();
+  const Result<SelfTestFigures> figures = compare_with_reference(*recordings, *checkpoint, options.progress);
+  if (!figures) return figures.error();
+  report.selftest = *figures;
+  if (const Status good = judge(report.arch, report.selftest); !good) return good.error();
+  report.provenance = provenance_text(checkpoint->origin, report, calibrated);
 
   // What is checked at every open lies together at the front; the tensors follow.
-  const auto tensors = std::find_if(packed.sections.begin(), packed.sections.end(),
-                                    [](const SectionData& s) { return s.kind == SectionKind::kTensor; });
-  SectionData front[] = {text_section("provenance", report.provenance),
-                         text_section("licence", report.licence),
-                         {"selftest", SectionKind::kSelfTest, Layout::kNone, 0, 0, std::move(selftest->section)}};
-  packed.sections.insert(tensors, std::make_move_iterator(std::begin(front)), std::make_move_iterator(std::end(front)));
-  FileImage image = assemble(packed.sections);
-  report.file_bytes = image.bytes().size();
-  report.tensors = std::move(packed.tensors);
-  if (const Status wrote = file->write(image.bytes(), options.progress); !wrote) return wrote.error();
-  if (const Status committed = file->commit(); !committed) return committed.error();
+  front.push_back(text_section("provenance", report.provenance));
+  front.push_back(text_section("licence", report.licence));
+  front.push_back({"selftest", SectionKind::kSelfTest, Layout::kNone, 0, 0, selftest_section(*recordings)});
+  if (const Status wrote = file->write_model(front, *tensors, options.progress); !wrote) return wrote.error();
+  const Result<uint64_t> bytes = file->commit();
+  if (!bytes) return bytes.error();
+  report.file_bytes = *bytes;
   return report;
 }
 

@@ -1,8 +1,11 @@
 #include "converter/file.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace dragoman {
@@ -35,6 +38,15 @@ Status check_content(std::span<const std::byte> bytes, const char* name) {
     return fail("%s is a web page, not the file itself: download it again (a page of the site was saved instead)",
                 name);
   return Done{};
+}
+
+void forget(std::span<const std::byte> file, std::span<const std::byte> part) {
+  constexpr uintptr_t kAround = 64 << 10;  // what the system maps around a page that is asked for
+  const auto begin_of = [](std::span<const std::byte> bytes) { return reinterpret_cast<uintptr_t>(bytes.data()); };
+  const uintptr_t begin = std::max(begin_of(file), begin_of(part) / kAround * kAround);
+  const uintptr_t end =
+      std::min(begin_of(file) + file.size(), (begin_of(part) + part.size()) / kAround * kAround + kAround);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 bool file_exists(const std::string& path) {

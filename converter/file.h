@@ -39,6 +39,9 @@ class SourceFile {
 // The same refusals for bytes that are already in memory. `name` is used in the sentence.
 Status check_content(std::span<const std::byte> bytes, const char* name);
 
+// A part of a mapped file will not be needed soon: it stays readable, but takes no memory of this process meanwhile.
+void forget(std::span<const std::byte> file, std::span<const std::byte> part);
+
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
 

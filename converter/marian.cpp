@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -25,36 +26,19 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 // Tensors by name and shape. Remembers which were used, and the first thing that was wrong.
 class TensorReader {
  public:
-  explicit TensorReader(const SafeTensors& file) : file_(file) {}
+  enum class Mode {
+    kCheck,  // looks at names, shapes and types only, and gives nothing
+    kRead,
+  };
+  TensorReader(const SafeTensors& file, Mode mode) : file_(file), mode_(mode) {}
 
   bool has(const std::string& name) const { return file_.tensors().contains(name); }
 
   std::vector<float> read(const std::string& name, const std::vector<uint64_t>& shape) {
-    const auto found = file_.tensors().find(name);
-    if (found == file_.tensors().end()) {
-      refuse(fail("%s has no tensor %s, which config.json asks for", kWeights, name.c_str()));
-      return {};
-    }
-    used_.insert(name);
-    if (found->second.shape != shape) {
-      refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", kWeights, name.c_str(),
-                  shape_text(found->second.shape).c_str(), shape_text(shape).c_str()));
-      return {};
-    }
-    Result<std::vector<float>> values = file_.floats(name);
-    if (!values) {
-      refuse(fail("%s: %s", kWeights, values.error().text));
-      return {};
-    }
-    storage_.insert(found->second.dtype);
-    const bool finite = std::all_of(values->begin(), values->end(), [](float x) { return std::isfinite(x); });
-    // A bias of -infinity is a way to forbid an id.
-    const bool bias = name == "final_logits_bias" &&
-                      std::all_of(values->begin(), values->end(), [](float x) { return x < INFINITY; });
-    if (!finite && !bias)
-      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed", kWeights,
-                  name.c_str()));
-    return std::move(*values);
+    uint64_t elements = 1;
+    for (const uint64_t extent : shape) elements *= extent;
+    const bool known = check(name, shape);
+    return known && mode_ == Mode::kRead ? values(name, 0, elements) : std::vector<float>();
   }
 
   LinearWeights linear(const std::string& name, uint64_t n, uint64_t k) {
@@ -65,31 +49,56 @@ class TensorReader {
     return {read(name + ".weight", {d}), read(name + ".bias", {d})};
   }
 
-  // One table under any of several names: files keep one, some, or all copies of a tied tensor.
-  LinearWeights table(std::initializer_list<const char*> names, uint64_t n, uint64_t k) {
-    LinearWeights table{n, k, {}, {}};
-    const char* first = nullptr;
+  // One table under any of several names: files keep one, some, or all copies of a tied tensor. Returns the first.
+  std::string table(std::initializer_list<const char*> names, uint64_t n, uint64_t k) {
+    std::string first;
     for (const char* name : names) {
-      if (!has(name)) continue;
-      std::vector<float> values = read(name, {n, k});
-      if (!first) {
+      if (!has(name) || !check(name, {n, k})) continue;
+      if (first.empty()) {
         first = name;
-        table.w = std::move(values);
-      } else if (values != table.w) {
+      } else if (!same(first, name, n, k)) {
         refuse(
             fail("%s: %s and %s differ although config.json ties them (tie_word_embeddings, "
                  "share_encoder_decoder_embeddings)",
-                 kWeights, first, name));
+                 kWeights, first.c_str(), name));
       }
     }
-    if (!first) read(*names.begin(), {n, k});  // says that it is missing
-    return table;
+    if (first.empty()) check(*names.begin(), {n, k});  // says that it is missing
+    return first;
+  }
+
+  // Elements of a tensor that was checked.
+  std::vector<float> values(const std::string& name, uint64_t first, uint64_t count) {
+    Result<std::vector<float>> values = file_.floats(name, first, count);
+    if (!values) {
+      refuse(fail("%s: %s", kWeights, values.error().text));
+      return {};
+    }
+    const bool finite = std::all_of(values->begin(), values->end(), [](float x) { return std::isfinite(x); });
+    // A bias of -infinity is a way to forbid an id.
+    const bool bias = name == "final_logits_bias" &&
+                      std::all_of(values->begin(), values->end(), [](float x) { return x < INFINITY; });
+    if (!finite && !bias)
+      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed", kWeights,
+                  name.c_str()));
+    return std::move(*values);
   }
 
   void refuse(const Error& error) {
     if (!error_) error_ = error;
   }
   bool ok() const { return !error_; }
+
+  void merge(const TensorReader& other) {
+    used_.insert(other.used_.begin(), other.used_.end());
+    storage_.insert(other.storage_.begin(), other.storage_.end());
+    if (other.error_) refuse(*other.error_);
+  }
+
+  Status status() const {
+    if (error_) return *error_;
+    return Done{};
+  }
 
   // After everything has been read: nothing may be left over.
   Status finish() {
@@ -100,8 +109,7 @@ class TensorReader {
                "does not know",
                kWeights, printable(name).c_str(), shape_text(info.shape).c_str()));
     }
-    if (error_) return *error_;
-    return Done{};
+    return status();
   }
 
   std::string storage() const {
@@ -111,9 +119,42 @@ class TensorReader {
   }
 
  private:
+  bool check(const std::string& name, const std::vector<uint64_t>& shape) {
+    const auto found = file_.tensors().find(name);
+    if (found == file_.tensors().end()) {
+      refuse(fail("%s has no tensor %s, which config.json asks for", kWeights, name.c_str()));
+      return false;
+    }
+    used_.insert(name);
+    storage_.insert(found->second.dtype);
+    if (const auto readable = file_.floats(name, 0, 0); !readable) {
+      refuse(fail("%s: %s", kWeights, readable.error().text));
+      return false;
+    }
+    if (found->second.shape == shape) return true;
+    refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", kWeights, name.c_str(),
+                shape_text(found->second.shape).c_str(), shape_text(shape).c_str()));
+    return false;
+  }
+
+  bool same(const std::string& a, const std::string& b, uint64_t n, uint64_t k) {
+    constexpr uint64_t kRows = 4096;
+    for (uint64_t row = 0; row < n && ok(); row += kRows) {
+      const uint64_t count = std::min(kRows, n - row) * k;
+      if (values(a, row * k, count) != values(b, row * k, count)) return false;
+    }
+    return true;
+  }
+
   const SafeTensors& file_;
+  Mode mode_;
   std::set<std::string> used_, storage_;
   std::optional<Error> error_;
+};
+
+// Names of the tables in the file.
+struct TableNames {
+  std::string source, target, output;
 };
 
 AttentionWeights read_attention(TensorReader& file, const std::string& name, uint64_t d) {
@@ -126,51 +167,96 @@ FeedForwardWeights read_ffn(TensorReader& file, const std::string& layer, uint64
           file.norm(layer + ".final_layer_norm", d)};
 }
 
-void read_layers(TensorReader& file, Checkpoint& model) {
-  const Architecture& arch = model.arch;
-  for (uint32_t i = 0; i < arch.encoder_layers; ++i) {
-    const std::string layer = "model.encoder.layers." + std::to_string(i);
-    model.encoder.push_back({read_attention(file, layer + ".self_attn", arch.d_model),
-                             read_ffn(file, layer, arch.d_model, arch.encoder_ffn)});
-  }
-  for (uint32_t i = 0; i < arch.decoder_layers; ++i) {
-    const std::string layer = "model.decoder.layers." + std::to_string(i);
-    model.decoder.push_back({read_attention(file, layer + ".self_attn", arch.d_model),
-                             read_attention(file, layer + ".encoder_attn", arch.d_model),
-                             read_ffn(file, layer, arch.d_model, arch.decoder_ffn)});
-  }
-  if (model.has(kEncoderEmbeddingNorm))
-    model.encoder_embedding_norm = file.norm("model.encoder.layernorm_embedding", arch.d_model);
-  if (model.has(kDecoderEmbeddingNorm))
-    model.decoder_embedding_norm = file.norm("model.decoder.layernorm_embedding", arch.d_model);
-  if (model.has(kEncoderFinalNorm)) model.encoder_norm = file.norm("model.encoder.layer_norm", arch.d_model);
-  if (model.has(kDecoderFinalNorm)) model.decoder_norm = file.norm("model.decoder.layer_norm", arch.d_model);
+EncoderWeights read_encoder_layer(TensorReader& file, const Architecture& arch, size_t i) {
+  const std::string layer = "model.encoder.layers." + std::to_string(i);
+  return {read_attention(file, layer + ".self_attn", arch.d_model),
+          read_ffn(file, layer, arch.d_model, arch.encoder_ffn)};
 }
 
-void read_embeddings(TensorReader& file, const MarianConfig& config, Checkpoint& model) {
-  const uint64_t d = model.arch.d_model, source = model.arch.source_vocabulary, target = model.arch.target_vocabulary;
+DecoderWeights read_decoder_layer(TensorReader& file, const Architecture& arch, size_t i) {
+  const std::string layer = "model.decoder.layers." + std::to_string(i);
+  return {read_attention(file, layer + ".self_attn", arch.d_model),
+          read_attention(file, layer + ".encoder_attn", arch.d_model),
+          read_ffn(file, layer, arch.d_model, arch.decoder_ffn)};
+}
+
+void check_layers(TensorReader& file, const Architecture& arch) {
+  for (size_t i = 0; i < arch.encoder_layers && file.ok(); ++i) read_encoder_layer(file, arch, i);
+  for (size_t i = 0; i < arch.decoder_layers && file.ok(); ++i) read_decoder_layer(file, arch, i);
+}
+
+void read_norms(TensorReader& file, Checkpoint& model) {
+  const uint64_t d = model.arch.d_model;
+  if (model.has(kEncoderEmbeddingNorm))
+    model.encoder_embedding_norm = file.norm("model.encoder.layernorm_embedding", d);
+  if (model.has(kDecoderEmbeddingNorm))
+    model.decoder_embedding_norm = file.norm("model.decoder.layernorm_embedding", d);
+  if (model.has(kEncoderFinalNorm)) model.encoder_norm = file.norm("model.encoder.layer_norm", d);
+  if (model.has(kDecoderFinalNorm)) model.decoder_norm = file.norm("model.decoder.layer_norm", d);
+}
+
+TableNames find_tables(TensorReader& file, const MarianConfig& config) {
+  const uint64_t d = config.arch.d_model, source = config.arch.source_vocabulary,
+                 target = config.arch.target_vocabulary;
   constexpr const char *kShared = "model.shared.weight", *kSource = "model.encoder.embed_tokens.weight",
                        *kTarget = "model.decoder.embed_tokens.weight", *kOutput = "lm_head.weight";
+  TableNames names;
   if (config.shared_embeddings && config.tied_output) {
-    model.target_embedding = file.table({kShared, kSource, kTarget, kOutput}, target, d);
+    names.target = file.table({kShared, kSource, kTarget, kOutput}, target, d);
   } else if (config.shared_embeddings) {
-    model.target_embedding = file.table({kShared, kSource, kTarget}, target, d);
-    model.output = file.table({kOutput}, target, d);
+    names.target = file.table({kShared, kSource, kTarget}, target, d);
   } else {
-    model.source_embedding = file.table({kSource}, source, d);
-    if (config.tied_output) {
-      model.target_embedding = file.table({kTarget, kOutput}, target, d);
-    } else {
-      model.target_embedding = file.table({kTarget}, target, d);
-      model.output = file.table({kOutput}, target, d);
-    }
+    names.source = file.table({kSource}, source, d);
+    names.target = config.tied_output ? file.table({kTarget, kOutput}, target, d) : file.table({kTarget}, target, d);
   }
+  if (!config.tied_output) names.output = file.table({kOutput}, target, d);
+  return names;
+}
+
+void read_output_bias(TensorReader& file, const MarianConfig& config, Checkpoint& model) {
+  const uint64_t target = model.arch.target_vocabulary;
   // HuggingFace too takes a file without this tensor as one with zeros.
   model.output_bias.assign(target, 0.0f);
   if (file.has("final_logits_bias")) model.output_bias = file.read("final_logits_bias", {1, target});
   model.output_bias.resize(target);  // a refused tensor is empty
   for (const uint32_t id : config.never) model.output_bias[id] = -std::numeric_limits<float>::infinity();
 }
+
+// The large tensors, from the mapped file.
+class MarianWeights : public WeightSource {
+ public:
+  MarianWeights(SafeTensors file, const Architecture& arch) : file_(std::move(file)), arch_(arch) {}
+
+  const SafeTensors& file() const { return file_; }
+  void set_tables(TableNames tables) { tables_ = std::move(tables); }
+
+  Result<EncoderWeights> encoder_layer(size_t layer) const override {
+    return checked([&](TensorReader& reader) { return read_encoder_layer(reader, arch_, layer); });
+  }
+  Result<DecoderWeights> decoder_layer(size_t layer) const override {
+    return checked([&](TensorReader& reader) { return read_decoder_layer(reader, arch_, layer); });
+  }
+  Result<std::vector<float>> rows(Table table, size_t first, size_t count) const override {
+    const std::string& name = table == Table::kSourceEmbedding   ? tables_.source
+                              : table == Table::kTargetEmbedding ? tables_.target
+                                                                 : tables_.output;
+    const uint64_t d = arch_.d_model;
+    return checked([&](TensorReader& reader) { return reader.values(name, first * d, count * d); });
+  }
+
+ private:
+  template <class Read>
+  auto checked(const Read& read) const -> Result<decltype(read(std::declval<TensorReader&>()))> {
+    TensorReader reader(file_, TensorReader::Mode::kRead);
+    auto weights = read(reader);
+    if (const Status good = reader.status(); !good) return good.error();
+    return weights;
+  }
+
+  SafeTensors file_;
+  Architecture arch_;
+  TableNames tables_;
+};
 
 // HuggingFace's positions: sin(pos / 10000^(2i/d)) for all i < d/2, then the cosines.
 std::vector<float> sinusoidal_positions(size_t positions, size_t d) {
@@ -187,7 +273,7 @@ std::vector<float> sinusoidal_positions(size_t positions, size_t d) {
 }
 
 void read_positions(TensorReader& file, const MarianConfig& config, Checkpoint& model) {
-  if (!file.ok()) return;  // sizes that only the configuration claims are not worth gigabytes
+  if (!file.ok()) return;
   const uint64_t rows = model.arch.positions, d = model.arch.d_model;
   const auto table = [&](const std::string& name) {
     return !config.static_positions || file.has(name) ? file.read(name, {rows, d}) : sinusoidal_positions(rows, d);
@@ -198,6 +284,18 @@ void read_positions(TensorReader& file, const MarianConfig& config, Checkpoint& 
     model.arch.flags |= kSharedPositions;
     model.decoder_positions.clear();
   }
+}
+
+// checksum() of all of it, piece by piece, so that it need not be in memory at once.
+uint64_t checksum_of_mapping(std::span<const std::byte> bytes) {
+  constexpr size_t kPiece = 16 << 20;
+  uint64_t state = kChecksumSeed;
+  for (size_t at = 0; at < bytes.size(); at += kPiece) {
+    const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+    state = checksum_words(piece.data(), piece.size(), state);
+    forget(bytes, piece);
+  }
+  return checksum_word(state, bytes.size());
 }
 
 std::string base_name(std::string path) {
@@ -228,18 +326,26 @@ Status check_folder(const std::string& folder) {
 }  // namespace
 
 Result<Checkpoint> read_marian_weights(const std::string& folder, const MarianConfig& config) {
-  const Result<SafeTensors> file = SafeTensors::open(folder + "/" + kWeights);
+  Result<SafeTensors> file = SafeTensors::open(folder + "/" + kWeights);
   if (!file) return file.error();
-  TensorReader reader(*file);
+  const auto weights = std::make_shared<MarianWeights>(std::move(*file), config.arch);
+  TensorReader checker(weights->file(), TensorReader::Mode::kCheck);
+  TensorReader reader(weights->file(), TensorReader::Mode::kRead);
   Checkpoint model;
   model.arch = config.arch;
-  read_embeddings(reader, config, model);
+  weights->set_tables(find_tables(checker, config));
+  check_layers(checker, config.arch);
+  if (const Status good = checker.status(); !good) return good.error();
+  // Sizes that only the configuration claims are not worth gigabytes: what follows is known to fit the file.
+  read_output_bias(reader, config, model);
   read_positions(reader, config, model);
-  read_layers(reader, model);
-  if (const Status finished = reader.finish(); !finished) return finished.error();
-  model.origin = {
-      "HuggingFace MarianMT", printable(base_name(folder)), kWeights,
-      reader.storage(),       file->file().size(),          checksum(file->file().data(), file->file().size())};
+  read_norms(reader, model);
+  checker.merge(reader);
+  if (const Status finished = checker.finish(); !finished) return finished.error();
+  model.weights = weights;
+  const std::span<const std::byte> bytes = weights->file().file();
+  model.origin = {"HuggingFace MarianMT", printable(base_name(folder)), kWeights, checker.storage(),
+                  bytes.size(),           checksum_of_mapping(bytes)};
   return model;
 }
 

@@ -1,11 +1,12 @@
 // A checkpoint as the sections of a .dgm file: fused matrices, packed into panels, as floats or int8.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "converter/calibration.h"
 #include "converter/checkpoint.h"
+#include "converter/reference.h"
 #include "converter/writer.h"
 #include "quant/quantize.h"
 
@@ -21,14 +22,13 @@ struct TensorReport {
   QuantError error;  // zero unless quantized
 };
 
-struct PackedModel {
-  Architecture arch{};
-  std::vector<SectionData> sections;  // "architecture", the tokenizers, then the tensors in the order of their use
-  std::vector<TensorReport> tensors;
-};
+// "architecture" and the tokenizers: they go in front of the tensors.
+std::vector<SectionData> front_sections(const Checkpoint& checkpoint, Weights weights);
 
-// calibration: of this checkpoint, or empty: then weights are rounded to the nearest.
-PackedModel pack_model(const Checkpoint& checkpoint, Weights weights, const Calibration& calibration,
-                       const Progress& progress);
+// The tensors in the order of their use, one layer in memory at a time. calibration: sentences that go through the
+// reference on the way, so that rounding knows its inputs; none: weights are rounded to the nearest.
+Result<std::vector<TensorReport>> pack_tensors(const Checkpoint& checkpoint, Weights weights,
+                                               std::span<const SentencePair> calibration, SectionSink& to,
+                                               const Progress& progress);
 
 }  // namespace dragoman

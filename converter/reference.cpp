@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quant/parallel.h"
+
 namespace dragoman {
 namespace {
 
@@ -18,20 +20,14 @@ double dot(const double* x, const float* w, size_t n) {
   return sum;
 }
 
-// x W^T + b, shown to whoever wants to see it.
-struct Affine {
-  const SeeProduct& see;
-
-  DoubleMatrix operator()(const DoubleMatrix& x, const LinearWeights& map, const std::vector<float>& bias) const;
-  DoubleMatrix operator()(const DoubleMatrix& x, const LinearWeights& map) const { return (*this)(x, map, map.b); }
-};
-
-DoubleMatrix Affine::operator()(const DoubleMatrix& x, const LinearWeights& map, const std::vector<float>& bias) const {
-  if (see) see(map, x);
-  DoubleMatrix y(x.rows, map.n);
-  for (size_t n = 0; n < map.n; ++n)
-    for (size_t r = 0; r < x.rows; ++r)
-      y.row(r)[n] = dot(x.row(r), map.w.data() + n * map.k, map.k) + static_cast<double>(bias[n]);
+// x W^T + b for the outputs whose rows of W and b these are.
+DoubleMatrix product(const DoubleMatrix& x, std::span<const float> w, std::span<const float> bias) {
+  DoubleMatrix y(x.rows, bias.size());
+  in_parallel(bias.size(), [&](size_t begin, size_t end) {
+    for (size_t n = begin; n < end; ++n)
+      for (size_t r = 0; r < x.rows; ++r)
+        y.row(r)[n] = dot(x.row(r), w.data() + n * x.cols, x.cols) + static_cast<double>(bias[n]);
+  });
   return y;
 }
 
@@ -57,29 +53,6 @@ void softmax(std::vector<double>& x) {
   for (double& value : x) value /= sum;
 }
 
-// softmax(q k^T / sqrt(d_head)) v, head by head. q (T, d), k and v (S, d). Every query sees every key: in the encoder
-// that is what is wanted, in the decoder later positions do not exist yet.
-DoubleMatrix attention(const DoubleMatrix& q, const DoubleMatrix& k, const DoubleMatrix& v, size_t heads) {
-  const size_t d_head = q.cols / heads;
-  DoubleMatrix out(q.rows, q.cols);
-  std::vector<double> weights(k.rows);
-  for (size_t h = 0; h < heads; ++h) {
-    for (size_t t = 0; t < q.rows; ++t) {
-      const double* query = q.row(t) + h * d_head;
-      for (size_t s = 0; s < k.rows; ++s) {
-        const double* key = k.row(s) + h * d_head;
-        double score = 0;
-        for (size_t i = 0; i < d_head; ++i) score += query[i] * key[i];
-        weights[s] = score / std::sqrt(static_cast<double>(d_head));
-      }
-      softmax(weights);
-      for (size_t s = 0; s < v.rows; ++s)
-        for (size_t i = 0; i < d_head; ++i) out.row(t)[h * d_head + i] += weights[s] * v.row(s)[h * d_head + i];
-    }
-  }
-  return out;
-}
-
 double activate(double x, Activation activation) {
   constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
   switch (activation) {
@@ -95,14 +68,6 @@ double activate(double x, Activation activation) {
   return x;
 }
 
-// W2 activation(W1 x + b1) + b2
-DoubleMatrix feed_forward(const Affine& affine, const DoubleMatrix& x, const FeedForwardWeights& w,
-                          Activation activation) {
-  DoubleMatrix hidden = affine(x, w.in);
-  for (double& value : hidden.values) value = activate(value, activation);
-  return affine(hidden, w.out);
-}
-
 // Post-norm: LayerNorm(x + Sublayer(x)). Pre-norm: x + Sublayer(LayerNorm(x)).
 template <class Sublayer>
 DoubleMatrix residual(const DoubleMatrix& x, const NormWeights& norm, const Architecture& arch, Sublayer sublayer) {
@@ -113,115 +78,163 @@ DoubleMatrix residual(const DoubleMatrix& x, const NormWeights& norm, const Arch
   return pre ? y : layer_norm(std::move(y), norm, epsilon);
 }
 
-// embedding * scale + position, for ids at positions first, first + 1, ...
-DoubleMatrix embed(const LinearWeights& table, const std::vector<float>& positions, double scale,
-                   std::span<const int32_t> ids, size_t first) {
-  DoubleMatrix x(ids.size(), table.k);
-  for (size_t r = 0; r < ids.size(); ++r) {
-    const float* row = table.w.data() + static_cast<size_t>(ids[r]) * table.k;
-    const float* position = positions.data() + (first + r) * table.k;
-    for (size_t i = 0; i < table.k; ++i)
-      x.row(r)[i] = static_cast<double>(row[i]) * scale + static_cast<double>(position[i]);
+// embedding * scale + position, for ids at positions 0, 1, ...; appended to x.
+Status embed(const Checkpoint& model, Table table, const std::vector<float>& positions, std::span<const int32_t> ids,
+             DoubleMatrix& x) {
+  x.cols = model.arch.d_model;
+  const double scale = static_cast<double>(model.arch.embedding_scale);
+  for (size_t at = 0; at < ids.size(); ++at) {
+    const Result<std::vector<float>> row = model.weights->rows(table, static_cast<size_t>(ids[at]), 1);
+    if (!row) return row.error();
+    const float* position = positions.data() + at * x.cols;
+    for (size_t i = 0; i < x.cols; ++i)
+      x.values.push_back(static_cast<double>((*row)[i]) * scale + static_cast<double>(position[i]));
+    ++x.rows;
   }
-  return x;
+  return Done{};
 }
 
-DoubleMatrix encode(const Affine& affine, const Checkpoint& model, std::span<const int32_t> source) {
-  const Architecture& arch = model.arch;
-  const double epsilon = static_cast<double>(arch.layer_norm_epsilon);
-  DoubleMatrix x =
-      embed(model.embedding_of_source(), model.encoder_positions, static_cast<double>(arch.embedding_scale), source, 0);
-  if (model.has(kEncoderEmbeddingNorm)) x = layer_norm(std::move(x), model.encoder_embedding_norm, epsilon);
-  for (const EncoderWeights& layer : model.encoder) {
-    x = residual(x, layer.self.norm, arch, [&](const DoubleMatrix& y) {
-      const auto& w = layer.self;
-      return affine(attention(affine(y, w.q), affine(y, w.k), affine(y, w.v), arch.encoder_heads), w.out);
-    });
-    x = residual(x, layer.ffn.norm, arch,
-                 [&](const DoubleMatrix& y) { return feed_forward(affine, y, layer.ffn, arch.activation); });
-  }
-  if (model.has(kEncoderFinalNorm)) x = layer_norm(std::move(x), model.encoder_norm, epsilon);
-  return x;
+double epsilon_of(const Checkpoint& model) {
+  return static_cast<double>(model.arch.layer_norm_epsilon);
 }
-
-void append(DoubleMatrix& to, const DoubleMatrix& rows) {
-  to.values.insert(to.values.end(), rows.values.begin(), rows.values.end());
-  to.rows += rows.rows;
-  to.cols = rows.cols;
-}
-
-// The decoder, one position at a time. K and V of earlier positions do not change, so they are kept; the causal mask of
-// the paper holds because later ones are not there.
-class DecoderState {
- public:
-  DecoderState(const Affine& see, const Checkpoint& model, const DoubleMatrix& memory)
-      : affine(see), model_(model), self_(model.decoder.size()) {
-    for (const DecoderWeights& layer : model.decoder)
-      cross_.push_back({affine(memory, layer.cross.k), affine(memory, layer.cross.v)});
-  }
-
-  // (1, target_vocabulary) logits of the id that follows `id`.
-  DoubleMatrix step(int32_t id) {
-    const Architecture& arch = model_.arch;
-    const double epsilon = static_cast<double>(arch.layer_norm_epsilon);
-    const auto& positions = model_.has(kSharedPositions) ? model_.encoder_positions : model_.decoder_positions;
-    DoubleMatrix x =
-        embed(model_.target_embedding, positions, static_cast<double>(arch.embedding_scale), {&id, 1}, position_++);
-    if (model_.has(kDecoderEmbeddingNorm)) x = layer_norm(std::move(x), model_.decoder_embedding_norm, epsilon);
-    for (size_t i = 0; i < model_.decoder.size(); ++i) {
-      const DecoderWeights& layer = model_.decoder[i];
-      x = residual(x, layer.self.norm, arch, [&](const DoubleMatrix& y) {
-        append(self_[i].k, affine(y, layer.self.k));
-        append(self_[i].v, affine(y, layer.self.v));
-        const DoubleMatrix q = affine(y, layer.self.q);
-        return affine(attention(q, self_[i].k, self_[i].v, arch.decoder_heads), layer.self.out);
-      });
-      x = residual(x, layer.cross.norm, arch, [&](const DoubleMatrix& y) {
-        const DoubleMatrix q = affine(y, layer.cross.q);
-        return affine(attention(q, cross_[i].k, cross_[i].v, arch.decoder_heads), layer.cross.out);
-      });
-      x = residual(x, layer.ffn.norm, arch,
-                   [&](const DoubleMatrix& y) { return feed_forward(affine, y, layer.ffn, arch.activation); });
-    }
-    if (model_.has(kDecoderFinalNorm)) x = layer_norm(std::move(x), model_.decoder_norm, epsilon);
-    return affine(x, model_.output_layer(), model_.output_bias);
-  }
-
- private:
-  struct KeyValue {
-    DoubleMatrix k, v;
-  };
-  const Affine& affine;
-  const Checkpoint& model_;
-  std::vector<KeyValue> self_, cross_;
-  size_t position_ = 0;
-};
 
 }  // namespace
 
-ReferenceRun Reference::run(std::span<const int32_t> source, size_t max_steps, std::span<const int32_t> forced) const {
-  ReferenceRun result;
-  const Affine affine{see_};
-  result.memory = encode(affine, model_, source);
-  DecoderState decoder(affine, model_, result.memory);
-  int32_t id = static_cast<int32_t>(model_.arch.decoder_start);
-  for (size_t step = 0; step < max_steps; ++step) {
-    const DoubleMatrix logits = decoder.step(id);
-    append(result.logits, logits);
-    const auto best = std::max_element(logits.values.begin(), logits.values.end());
-    result.ids.push_back(static_cast<int32_t>(best - logits.values.begin()));
-    id = forced.empty() ? result.ids.back() : forced[step];
-    if (forced.empty() && id == static_cast<int32_t>(model_.arch.eos)) break;
+Reference::Reference(const Checkpoint& checkpoint, std::span<const SentencePair> sentences, SeeProduct see)
+    : model_(checkpoint), sentences_(sentences), see_(std::move(see)) {
+  size_t source = 0, target = 0;
+  for (const SentencePair& sentence : sentences) {
+    sources_.push_back({source, sentence.source.size()});
+    targets_.push_back({target, sentence.target.size()});
+    source += sentence.source.size();
+    target += sentence.target.size();
   }
-  return result;
 }
 
-ReferenceRun Reference::greedy(std::span<const int32_t> source, size_t max_steps) const {
-  return run(source, std::min<size_t>(max_steps, model_.arch.positions), {});
+DoubleMatrix Reference::affine(const DoubleMatrix& x, const LinearWeights& map) const {
+  if (see_) see_(map, x);
+  return product(x, map.w, map.b);
 }
 
-ReferenceRun Reference::follow(std::span<const int32_t> source, std::span<const int32_t> target) const {
-  return run(source, target.size(), target);
+// softmax(q k^T / sqrt(d_head)) v, head by head, within each sentence. causal: position t sees those up to t.
+DoubleMatrix Reference::attention(const DoubleMatrix& q, std::span<const Rows> queries, const DoubleMatrix& k,
+                                  const DoubleMatrix& v, std::span<const Rows> keys, size_t heads, bool causal) const {
+  const size_t d_head = q.cols / heads;
+  DoubleMatrix out(q.rows, q.cols);
+  const auto attend = [&](size_t h, Rows query_rows, Rows key_rows) {
+    for (size_t t = 0; t < query_rows.count; ++t) {
+      const double* query = q.row(query_rows.begin + t) + h * d_head;
+      std::vector<double> weights(causal ? t + 1 : key_rows.count);
+      for (size_t s = 0; s < weights.size(); ++s) {
+        const double* key = k.row(key_rows.begin + s) + h * d_head;
+        double score = 0;
+        for (size_t i = 0; i < d_head; ++i) score += query[i] * key[i];
+        weights[s] = score / std::sqrt(static_cast<double>(d_head));
+      }
+      softmax(weights);
+      double* to = out.row(query_rows.begin + t) + h * d_head;
+      for (size_t s = 0; s < weights.size(); ++s)
+        for (size_t i = 0; i < d_head; ++i) to[i] += weights[s] * v.row(key_rows.begin + s)[h * d_head + i];
+    }
+  };
+  in_parallel(heads, [&](size_t begin, size_t end) {
+    for (size_t h = begin; h < end; ++h)
+      for (size_t i = 0; i < queries.size(); ++i) attend(h, queries[i], keys[i]);
+  });
+  return out;
+}
+
+// W2 activation(W1 x + b1) + b2
+DoubleMatrix Reference::feed_forward(const DoubleMatrix& x, const FeedForwardWeights& w) const {
+  DoubleMatrix hidden = affine(x, w.in);
+  for (double& value : hidden.values) value = activate(value, model_.arch.activation);
+  return affine(hidden, w.out);
+}
+
+Status Reference::begin_encoder() {
+  x_ = {};
+  for (const SentencePair& sentence : sentences_) {
+    const Status done = embed(model_, model_.source_table(), model_.encoder_positions, sentence.source, x_);
+    if (!done) return done;
+  }
+  if (model_.has(kEncoderEmbeddingNorm))
+    x_ = layer_norm(std::move(x_), model_.encoder_embedding_norm, epsilon_of(model_));
+  return Done{};
+}
+
+void Reference::layer(const EncoderWeights& layer) {
+  const Architecture& arch = model_.arch;
+  x_ = residual(x_, layer.self.norm, arch, [&](const DoubleMatrix& y) {
+    const auto& w = layer.self;
+    const DoubleMatrix q = affine(y, w.q), k = affine(y, w.k), v = affine(y, w.v);
+    return affine(attention(q, sources_, k, v, sources_, arch.encoder_heads, false), w.out);
+  });
+  x_ = residual(x_, layer.ffn.norm, arch, [&](const DoubleMatrix& y) { return feed_forward(y, layer.ffn); });
+}
+
+Status Reference::begin_decoder() {
+  memory_ = model_.has(kEncoderFinalNorm) ? layer_norm(std::move(x_), model_.encoder_norm, epsilon_of(model_))
+                                          : std::move(x_);
+  x_ = {};
+  const auto& positions = model_.has(kSharedPositions) ? model_.encoder_positions : model_.decoder_positions;
+  for (const SentencePair& sentence : sentences_) {
+    std::vector<int32_t> fed{static_cast<int32_t>(model_.arch.decoder_start)};  // the target, one step later
+    fed.insert(fed.end(), sentence.target.begin(), sentence.target.end() - 1);
+    const Status done = embed(model_, Table::kTargetEmbedding, positions, fed, x_);
+    if (!done) return done;
+  }
+  if (model_.has(kDecoderEmbeddingNorm))
+    x_ = layer_norm(std::move(x_), model_.decoder_embedding_norm, epsilon_of(model_));
+  return Done{};
+}
+
+void Reference::layer(const DecoderWeights& layer) {
+  const Architecture& arch = model_.arch;
+  x_ = residual(x_, layer.self.norm, arch, [&](const DoubleMatrix& y) {
+    const auto& w = layer.self;
+    const DoubleMatrix q = affine(y, w.q), k = affine(y, w.k), v = affine(y, w.v);
+    return affine(attention(q, targets_, k, v, targets_, arch.decoder_heads, true), w.out);
+  });
+  x_ = residual(x_, layer.cross.norm, arch, [&](const DoubleMatrix& y) {
+    const auto& w = layer.cross;
+    const DoubleMatrix q = affine(y, w.q), k = affine(memory_, w.k), v = affine(memory_, w.v);
+    return affine(attention(q, targets_, k, v, sources_, arch.decoder_heads, false), w.out);
+  });
+  x_ = residual(x_, layer.ffn.norm, arch, [&](const DoubleMatrix& y) { return feed_forward(y, layer.ffn); });
+}
+
+void Reference::end_decoder() {
+  if (model_.has(kDecoderFinalNorm)) x_ = layer_norm(std::move(x_), model_.decoder_norm, epsilon_of(model_));
+}
+
+Status run_reference(Reference& reference, const Checkpoint& checkpoint) {
+  if (const Status begun = reference.begin_encoder(); !begun) return begun;
+  for (size_t i = 0; i < checkpoint.arch.encoder_layers; ++i) {
+    const Result<EncoderWeights> layer = checkpoint.weights->encoder_layer(i);
+    if (!layer) return layer.error();
+    reference.layer(*layer);
+  }
+  if (const Status begun = reference.begin_decoder(); !begun) return begun;
+  for (size_t i = 0; i < checkpoint.arch.decoder_layers; ++i) {
+    const Result<DecoderWeights> layer = checkpoint.weights->decoder_layer(i);
+    if (!layer) return layer.error();
+    reference.layer(*layer);
+  }
+  reference.end_decoder();
+  return Done{};
+}
+
+Status for_each_logits(const Checkpoint& checkpoint, const DoubleMatrix& hidden,
+                       const std::function<void(size_t first, const DoubleMatrix& logits)>& see) {
+  constexpr size_t kIds = 4096;
+  const std::span<const float> bias = checkpoint.output_bias;
+  for (size_t first = 0; first < bias.size(); first += kIds) {
+    const size_t count = std::min(kIds, bias.size() - first);
+    const Result<std::vector<float>> rows = checkpoint.weights->rows(checkpoint.output_table(), first, count);
+    if (!rows) return rows.error();
+    see(first, product(hidden, *rows, bias.subspan(first, count)));
+  }
+  return Done{};
 }
 
 }  // namespace dragoman

@@ -22,30 +22,54 @@ struct DoubleMatrix {
   const double* row(size_t r) const { return values.data() + r * cols; }
 };
 
-struct ReferenceRun {
-  DoubleMatrix memory;       // (source ids, d_model): the encoder's output
-  DoubleMatrix logits;       // (steps, target_vocabulary), with the output bias
-  std::vector<int32_t> ids;  // the best id of each step; the lowest wins a tie
+// Ids with eos. The decoder is fed `target` whatever it would have chosen.
+struct SentencePair {
+  std::vector<int32_t> source, target;  // neither empty, nor longer than `positions`
 };
 
 // Called with every product's weights and input, before it is computed.
 using SeeProduct = std::function<void(const LinearWeights&, const DoubleMatrix& x)>;
 
+// All sentences go through a layer before the next layer is needed. In this order: begin_encoder(), every encoder
+// layer, begin_decoder(), every decoder layer, end_decoder().
 class Reference {
  public:
-  // The checkpoint must outlive this.
-  explicit Reference(const Checkpoint& checkpoint, SeeProduct see = {}) : model_(checkpoint), see_(std::move(see)) {}
+  // Both must outlive this.
+  Reference(const Checkpoint& checkpoint, std::span<const SentencePair> sentences, SeeProduct see = {});
 
-  // Greedy search: stops after eos or max_steps ids. source: ids with eos, at most `positions` of them.
-  ReferenceRun greedy(std::span<const int32_t> source, size_t max_steps) const;
+  Status begin_encoder();
+  void layer(const EncoderWeights& layer);
+  Status begin_decoder();
+  void layer(const DecoderWeights& layer);
+  void end_decoder();
 
-  // The decoder is fed `target` whatever it would have chosen: one row of logits for each of its ids.
-  ReferenceRun follow(std::span<const int32_t> source, std::span<const int32_t> target) const;
+  // After begin_decoder(): the encoder's output, a row for each source id, sentence after sentence.
+  const DoubleMatrix& memory() const { return memory_; }
+  // After end_decoder(): what the output layer is fed, a row for each target id, sentence after sentence.
+  const DoubleMatrix& hidden() const { return x_; }
 
  private:
-  ReferenceRun run(std::span<const int32_t> source, size_t max_steps, std::span<const int32_t> forced) const;
+  // Which rows of x are one sentence's.
+  struct Rows {
+    size_t begin, count;
+  };
+  DoubleMatrix affine(const DoubleMatrix& x, const LinearWeights& map) const;
+  DoubleMatrix attention(const DoubleMatrix& q, std::span<const Rows> queries, const DoubleMatrix& k,
+                         const DoubleMatrix& v, std::span<const Rows> keys, size_t heads, bool causal) const;
+  DoubleMatrix feed_forward(const DoubleMatrix& x, const FeedForwardWeights& w) const;
+
   const Checkpoint& model_;
+  std::span<const SentencePair> sentences_;
   SeeProduct see_;
+  std::vector<Rows> sources_, targets_;
+  DoubleMatrix x_, memory_;
 };
+
+// All of the above, layer after layer.
+Status run_reference(Reference& reference, const Checkpoint& checkpoint);
+
+// The output layer, some ids at a time: see(first, logits (hidden rows, ids from `first` on)), with the output bias.
+Status for_each_logits(const Checkpoint& checkpoint, const DoubleMatrix& hidden,
+                       const std::function<void(size_t first, const DoubleMatrix& logits)>& see);
 
 }  // namespace dragoman

@@ -155,22 +155,29 @@ Result<SafeTensors> SafeTensors::parse(std::span<const std::byte> file, const ch
 
 Result<std::vector<float>> SafeTensors::floats(const std::string& name) const {
   const auto found = tensors_.find(name);
+  return floats(name, 0, found == tensors_.end() ? 0 : found->second.elements);
+}
+
+Result<std::vector<float>> SafeTensors::floats(const std::string& name, uint64_t first, uint64_t count) const {
+  const auto found = tensors_.find(name);
   if (found == tensors_.end()) return fail("tensor %s is missing", name.c_str());
   const TensorInfo& info = found->second;
-  const std::byte* data = file_.data() + info.offset;
-  std::vector<float> values(info.elements);
-  if (info.dtype == "F32") {
-    if (info.bytes > 0) std::memcpy(values.data(), data, info.bytes);
-    return values;
-  }
-  if (info.dtype != "F16" && info.dtype != "BF16")
+  const bool single = info.dtype == "F32", half = info.dtype == "F16";
+  if (!single && !half && info.dtype != "BF16")
     return fail("tensor %s is stored as %s: only F32, F16 and BF16 can be read", name.c_str(), info.dtype.c_str());
-  const bool half = info.dtype == "F16";
-  for (size_t i = 0; i < values.size(); ++i) {
+  if (first > info.elements || count > info.elements - first)
+    return fail("tensor %s has no elements %llu to %llu", name.c_str(), static_cast<unsigned long long>(first),
+                static_cast<unsigned long long>(first + count));
+  const size_t size = single ? 4 : 2;
+  const std::span<const std::byte> data = file_.subspan(info.offset + first * size, count * size);
+  std::vector<float> values(count);
+  for (size_t i = 0; i < (single ? 0 : count); ++i) {
     uint16_t bits;
-    std::memcpy(&bits, data + 2 * i, 2);
+    std::memcpy(&bits, data.data() + 2 * i, 2);
     values[i] = half ? half_to_float(bits) : bfloat_to_float(bits);
   }
+  if (single && count > 0) std::memcpy(values.data(), data.data(), data.size());
+  if (!mapping_.bytes().empty()) forget(mapping_.bytes(), data);  // a large file is read piece by piece
   return values;
 }
 

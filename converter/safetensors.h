@@ -34,6 +34,8 @@ class SafeTensors {
 
   // F32, F16 and BF16 as floats, exactly. Other types are refused by name.
   Result<std::vector<float>> floats(const std::string& name) const;
+  // The same of some elements, in row-major order.
+  Result<std::vector<float>> floats(const std::string& name, uint64_t first, uint64_t count) const;
 
  private:
   SourceFile mapping_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "converter/checkpoint.h"
@@ -28,12 +29,20 @@ struct SelfTestFigures {
   double logit_rms() const { return logits ? std::sqrt(squared_differences / static_cast<double>(logits)) : 0; }
 };
 
-struct SelfTest {
-  std::vector<std::byte> section;  // "selftest", as format.h says
-  SelfTestFigures figures;
+// What the runtime made of one line.
+struct Recording {
+  std::string_view text;  // empty: the line was ids
+  std::vector<int32_t> source, target;
+  std::vector<float> logits;  // (target ids, target_vocabulary)
+  uint64_t hash = 0;
 };
 
-// image: a complete file, but for the self-test. Does not judge the figures.
-Result<SelfTest> run_selftest(std::span<const std::byte> image, const Checkpoint& checkpoint, const Progress& progress);
+// image: a complete file, but for the self-test.
+Result<std::vector<Recording>> record_selftest(std::span<const std::byte> image, const Progress& progress);
+// "selftest", as format.h says.
+std::vector<std::byte> selftest_section(std::span<const Recording> recordings);
+// Does not judge.
+Result<SelfTestFigures> compare_with_reference(std::span<const Recording> recordings, const Checkpoint& checkpoint,
+                                               const Progress& progress);
 
 }  // namespace dragoman

@@ -28,6 +28,49 @@ struct SectionData {
 
 SectionData text_section(const char* name, const std::string& text);
 
+// Where packed tensors go, one after the other.
+class SectionSink {
+ public:
+  virtual ~SectionSink() = default;
+  virtual Status begin(SectionData head) = 0;                   // its bytes are empty
+  virtual Status append(std::span<const std::byte> bytes) = 0;  // a multiple of 8 of them, but for a section's last
+};
+
+class SectionsInMemory : public SectionSink {
+ public:
+  Status begin(SectionData head) override;
+  Status append(std::span<const std::byte> bytes) override;
+  std::vector<SectionData> sections;
+};
+
+// On the disk, in a file without a name: it is gone when this is, however the process ends.
+class SectionsOnDisk : public SectionSink {
+ public:
+  SectionsOnDisk() = default;
+  // In the folder of `path`, whose name messages use.
+  static Result<SectionsOnDisk> create(const std::string& path);
+  SectionsOnDisk(SectionsOnDisk&& other) noexcept;
+  SectionsOnDisk& operator=(SectionsOnDisk&& other) noexcept;
+  ~SectionsOnDisk() override;
+
+  Status begin(SectionData head) override;
+  Status append(std::span<const std::byte> bytes) override;
+
+  struct Stored {
+    SectionData head;
+    uint64_t offset = 0, bytes = 0;
+    uint64_t state;  // of the checksum
+  };
+  const std::vector<Stored>& sections() const { return sections_; }
+  Status read(uint64_t offset, std::span<std::byte> to) const;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  uint64_t end_ = 0;
+  std::vector<Stored> sections_;
+};
+
 // A whole file in memory, at a multiple of 64 as open_model() wants it.
 class FileImage {
  public:
@@ -54,10 +97,13 @@ class OutputFile {
   ~OutputFile();  // removes the temporary unless committed
 
   static Result<OutputFile> create(const std::string& path);
-  Status write(std::span<const std::byte> bytes, const Progress& progress);
-  Status commit();
+  // A whole model. Called again, it writes the file anew.
+  Status write_model(std::span<const SectionData> front, const SectionsOnDisk& tensors, const Progress& progress);
+  const std::string& temporary() const { return temporary_; }
+  Result<uint64_t> commit();  // bytes of the file
 
  private:
+  Status write(std::span<const std::byte> bytes);
   std::string path_, temporary_;
   int fd_ = -1;
 };

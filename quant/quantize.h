@@ -32,8 +32,7 @@ class InputMoments {
  public:
   static constexpr size_t kBlock = 1024;
   explicit InputMoments(size_t k);
-  void add(const double* x);  // k
-  void add(const InputMoments& other);
+  void add(const double* x, size_t rows = 1);  // (rows, k)
   size_t inputs() const { return k_; }
   // (width, width) for the inputs [first, first + width), width = min(kBlock, k - first); the lower triangle is 0.
   const float* block(size_t first) const { return sums_.data() + first * kBlock; }
@@ -46,8 +45,30 @@ class InputMoments {
 // The error of each weight is made up for by the weights of the row that are still to be rounded, along the inverse of
 // the moments (Frantar et al. 2023, "GPTQ"), the most important inputs first. damping: what is added to the moments'
 // diagonal, in parts of its mean. Much of it keeps every weight close to what it was, little of it keeps the product.
+class InputAwareRounding {
+ public:
+  InputAwareRounding(const InputMoments& moments, double damping);
+  ~InputAwareRounding();
+  QuantizedRows quantize(std::span<const float> w, size_t n) const;  // (n, inputs)
+
+ private:
+  struct Block;
+  size_t inputs_;
+  std::vector<Block> blocks_;
+};
 QuantizedRows quantize_weights(std::span<const float> w, size_t n, size_t k, const InputMoments& moments,
                                double damping);
+
+// The error of a matrix that comes some rows at a time.
+class QuantErrorSum {
+ public:
+  void add(std::span<const float> w, const QuantizedRows& quantized, size_t n, size_t k);
+  QuantError error() const;
+
+ private:
+  double squares_ = 0, signal_ = 0, max_abs_ = 0;
+  size_t count_ = 0;
+};
 QuantError quant_error(std::span<const float> w, const QuantizedRows& quantized, size_t n, size_t k);
 
 }  // namespace dragoman

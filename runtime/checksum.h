@@ -15,8 +15,8 @@ inline uint64_t checksum_word(uint64_t state, uint64_t word) {
   return state ^ (state >> 32);
 }
 
-// The last 1..7 bytes are zero-extended; the length goes in last, so trailing zeros count.
-inline uint64_t checksum(const void* data, size_t bytes, uint64_t state = kChecksumSeed) {
+// The last 1..7 bytes are zero-extended.
+inline uint64_t checksum_words(const void* data, size_t bytes, uint64_t state) {
   const char* p = static_cast<const char*>(data);
   uint64_t word;
   size_t i = 0;
@@ -29,7 +29,12 @@ inline uint64_t checksum(const void* data, size_t bytes, uint64_t state = kCheck
     std::memcpy(&word, p + i, bytes - i);
     state = checksum_word(state, word);
   }
-  return checksum_word(state, bytes);
+  return state;
+}
+
+// The length goes in last, so trailing zeros count.
+inline uint64_t checksum(const void* data, size_t bytes, uint64_t state = kChecksumSeed) {
+  return checksum_word(checksum_words(data, bytes, state), bytes);
 }
 
 }  // namespace dragoman

@@ -71,10 +71,13 @@ TEST_CASE("quantize_weights: rounding that knows the inputs changes products les
   for (size_t k : {64, 500, 1100}) {  // the last in two blocks
     const size_t n = 24;
     const auto w = random_floats(n * k, -1, 1, k);
-    InputMoments moments(k), half(k);
     const auto inputs = correlated_inputs(900, k, k);
-    for (size_t r = 0; r < 600; ++r) (r % 2 ? moments : half).add(inputs[r].data());
-    moments.add(half);
+    InputMoments moments(k), one_by_one(k);
+    std::vector<double> rows;
+    for (size_t r = 0; r < 600; ++r) rows.insert(rows.end(), inputs[r].begin(), inputs[r].end());
+    moments.add(rows.data(), 600);
+    for (size_t r = 0; r < 600; ++r) one_by_one.add(inputs[r].data());
+    CHECK(std::equal(moments.block(0), moments.block(0) + std::min(k, InputMoments::kBlock), one_by_one.block(0)));
     const std::vector<std::vector<double>> unseen(inputs.begin() + 600, inputs.end());
     const QuantizedRows nearest = quantize_weights(w, n, k), calibrated = quantize_weights(w, n, k, moments, 0.01);
     const double before = product_error(unseen, w, nearest), after = product_error(unseen, w, calibrated);
