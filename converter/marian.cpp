@@ -8,42 +8,38 @@
 #include <set>
 
 #include "converter/file.h"
-#include "converter/safetensors.h"
-#include "runtime/checksum.h"
+#include "converter/weight_files.h"
 
 namespace dragoman {
 namespace {
 
-constexpr const char* kWeights = "model.safetensors";
-
-std::string shape_text(const std::vector<uint64_t>& shape) {
-  std::string text = "(";
-  for (const uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + ")";
+// Indices, counters and masks that modules keep beside their weights (position_ids): no translation depends on them.
+bool is_bookkeeping(const TensorView& tensor) {
+  return tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "BOOL";
 }
 
 // Tensors by name and shape. Remembers which were used, and the first thing that was wrong.
 class TensorReader {
  public:
-  explicit TensorReader(const SafeTensors& file) : file_(file) {}
+  explicit TensorReader(const WeightFiles& files) : files_(files) {}
 
-  bool has(const std::string& name) const { return file_.tensors().contains(name); }
+  bool has(const std::string& name) const { return files_.tensors().contains(name); }
 
   std::vector<float> read(const std::string& name, const std::vector<uint64_t>& shape) {
-    const auto found = file_.tensors().find(name);
-    if (found == file_.tensors().end()) {
-      refuse(fail("%s has no tensor %s, which config.json asks for", kWeights, name.c_str()));
+    const auto found = files_.tensors().find(name);
+    if (found == files_.tensors().end()) {
+      refuse(fail("%s has no tensor %s, which config.json asks for", files_.name(), name.c_str()));
       return {};
     }
     used_.insert(name);
     if (found->second.shape != shape) {
-      refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", kWeights, name.c_str(),
+      refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", files_.name_of(name), name.c_str(),
                   shape_text(found->second.shape).c_str(), shape_text(shape).c_str()));
       return {};
     }
-    Result<std::vector<float>> values = file_.floats(name);
+    Result<std::vector<float>> values = files_.floats(name);
     if (!values) {
-      refuse(fail("%s: %s", kWeights, values.error().text));
+      refuse(fail("%s: %s", files_.name_of(name), values.error().text));
       return {};
     }
     storage_.insert(found->second.dtype);
@@ -52,8 +48,8 @@ class TensorReader {
     const bool bias = name == "final_logits_bias" &&
                       std::all_of(values->begin(), values->end(), [](float x) { return x < INFINITY; });
     if (!finite && !bias)
-      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed", kWeights,
-                  name.c_str()));
+      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed",
+                  files_.name_of(name), name.c_str()));
     return std::move(*values);
   }
 
@@ -79,7 +75,7 @@ class TensorReader {
         refuse(
             fail("%s: %s and %s differ although config.json ties them (tie_word_embeddings, "
                  "share_encoder_decoder_embeddings)",
-                 kWeights, first, name));
+                 files_.name_of(name), first, name));
       }
     }
     if (!first) read(*names.begin(), {n, k});  // says that it is missing
@@ -93,12 +89,12 @@ class TensorReader {
 
   // After everything has been read: nothing may be left over.
   Status finish() {
-    for (const auto& [name, info] : file_.tensors()) {
-      if (used_.contains(name)) continue;
+    for (const auto& [name, info] : files_.tensors()) {
+      if (used_.contains(name) || is_bookkeeping(info)) continue;
       refuse(
           fail("%s has a tensor %s %s that config.json does not account for: the model has a part this converter "
                "does not know",
-               kWeights, printable(name).c_str(), shape_text(info.shape).c_str()));
+               files_.name_of(name), printable(name).c_str(), shape_text(info.shape).c_str()));
     }
     if (error_) return *error_;
     return Done{};
@@ -111,7 +107,7 @@ class TensorReader {
   }
 
  private:
-  const SafeTensors& file_;
+  const WeightFiles& files_;
   std::set<std::string> used_, storage_;
   std::optional<Error> error_;
 };
@@ -205,41 +201,30 @@ std::string base_name(std::string path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// Says what the folder has instead of model.safetensors.
 Status check_folder(const std::string& folder) {
   const char* path = folder.c_str();
   if (!file_exists(folder)) return fail("%s does not exist", path);
   if (!is_directory(folder)) return fail("%s is not a folder: give the folder that holds config.json", path);
   if (!file_exists(folder + "/config.json"))
     return fail("%s has no config.json: it is not a HuggingFace MarianMT folder", path);
-  if (file_exists(folder + "/" + kWeights)) return Done{};
-  if (file_exists(folder + "/model.safetensors.index.json"))
-    return fail(
-        "%s holds its weights in several parts (model.safetensors.index.json): save them as one model.safetensors",
-        path);
-  if (file_exists(folder + "/pytorch_model.bin"))
-    return fail(
-        "%s has pytorch_model.bin but no model.safetensors: only safetensors can be read; save the model again "
-        "with safe_serialization=True",
-        path);
-  return fail("%s has no model.safetensors", path);
+  return Done{};
 }
 
 }  // namespace
 
 Result<Checkpoint> read_marian_weights(const std::string& folder, const MarianConfig& config) {
-  const Result<SafeTensors> file = SafeTensors::open(folder + "/" + kWeights);
-  if (!file) return file.error();
-  TensorReader reader(*file);
+  const Result<WeightFiles> files = WeightFiles::open(folder);
+  if (!files) return files.error();
+  TensorReader reader(*files);
   Checkpoint model;
   model.arch = config.arch;
   read_embeddings(reader, config, model);
   read_positions(reader, config, model);
   read_layers(reader, model);
   if (const Status finished = reader.finish(); !finished) return finished.error();
-  model.origin = {
-      "HuggingFace MarianMT", printable(base_name(folder)), kWeights,
-      reader.storage(),       file->file().size(),          checksum(file->file().data(), file->file().size())};
+  model.origin = {"HuggingFace MarianMT", printable(base_name(folder)),
+                  files->names(),         reader.storage(),
+                  files->bytes(),         files->checksum()};
   return model;
 }
 
