@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "converter/zip.h"
+#include "tests/synthetic.h"
 #include "tests/weight_writers.h"
 
 namespace dragoman {
@@ -155,6 +156,30 @@ TEST_CASE("torch: parameters, tensors of old files, and newer protocols") {
       REQUIRE_MESSAGE(read, read.error().text);
       CHECK(floats_of(*read, "x") == Floats{2, 3});
     }
+  }
+}
+
+TEST_CASE("torch: what torch itself wrote, in every form") {
+  for (const char* name : {"archive.bin", "stream.bin", "protocol4.bin"}) {
+    CAPTURE(name);
+    const std::string file = test::read_bytes(DRAGOMAN_TEST_DATA "/torch/" + std::string(name));
+    const Result<TensorMap> read = parse(file);
+    REQUIRE_MESSAGE(read, read.error().text);
+    CHECK(read->size() == 11);
+    CHECK(read->at("shared.weight").shape == std::vector<uint64_t>{3, 2});
+    CHECK(floats_of(*read, "shared.weight") == Floats{0, 0.25, 0.5, 0.75, 1, 1.25});
+    CHECK(read->at("head.weight").data.data() == read->at("shared.weight").data.data());  // tied
+    CHECK(floats_of(*read, "head.bias") == Floats{1, -2, 0.5});
+    CHECK(floats_of(*read, "half") == Floats{1, -2, 65504});
+    CHECK(floats_of(*read, "bfloat") == Floats{1, -3});
+    CHECK(read->at("transposed").shape == std::vector<uint64_t>{3, 2});
+    CHECK(floats_of(*read, "transposed") == Floats{0, 3, 1, 4, 2, 5});
+    CHECK(floats_of(*read, "tail") == Floats{4, 5});
+    CHECK(floats_of(*read, "parameter") == Floats{7});
+    CHECK(read->at("double").dtype == "F64");
+    CHECK(read->at("mask").dtype == "BOOL");
+    CHECK(read->at("position_ids").dtype == "I64");
+    for (size_t size = 0; size < file.size(); ++size) CHECK_FALSE(parse(file.substr(0, size)));
   }
 }
 
