@@ -59,10 +59,10 @@ class WeightSource {
 struct Origin {
   std::string format;   // "HuggingFace MarianMT"
   std::string name;     // the folder's own name
-  std::string weights;  // the file's own name
+  std::string weights;  // the file's own name; of several the first and the last
   std::string storage;  // "F32"; "F16, F32" where mixed
   uint64_t weight_bytes = 0;
-  uint64_t checksum = 0;  // of the weight file
+  uint64_t checksum = 0;  // of the weight files, one after the other
 };
 
 struct Checkpoint {

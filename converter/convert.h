@@ -26,7 +26,7 @@ struct ConvertReport {
   std::vector<TensorReport> tensors;
   SelfTestFigures selftest;
   std::string provenance, licence;
-  uint64_t source_bytes = 0;  // of the weight file
+  uint64_t source_bytes = 0;  // of the weight files
   uint64_t file_bytes = 0;
 };
 

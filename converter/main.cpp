@@ -15,8 +15,10 @@ namespace {
 constexpr const char* kDescription =
     "Packs a trained translation model into one file that `dragoman` maps and runs.\n"
     "\n"
-    "SOURCE is a HuggingFace MarianMT folder: config.json, model.safetensors, source.spm, target.spm, vocab.json and,\n"
-    "if there is one, generation_config.json. What the converter does not understand it refuses by name.\n"
+    "SOURCE is a HuggingFace MarianMT folder: config.json, model.safetensors (whole or in parts) or "
+    "pytorch_model.bin,\n"
+    "source.spm, target.spm, vocab.json and, if there is one, generation_config.json. What the converter does not\n"
+    "understand it refuses by name. Nothing in a pytorch_model.bin is ever run.\n"
     "Before it writes, it translates fixed sentences with the new model and compares every score with a\n"
     "double-precision run of the original weights. `dragoman verify OUT` replays them on any machine.\n";
 

@@ -9,18 +9,14 @@
 #include <set>
 
 #include "converter/file.h"
-#include "converter/safetensors.h"
-#include "runtime/checksum.h"
+#include "converter/weight_files.h"
 
 namespace dragoman {
 namespace {
 
-constexpr const char* kWeights = "model.safetensors";
-
-std::string shape_text(const std::vector<uint64_t>& shape) {
-  std::string text = "(";
-  for (const uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + ")";
+// Indices, counters and masks that modules keep beside their weights (position_ids): no translation depends on them.
+bool is_bookkeeping(const TensorView& tensor) {
+  return tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "BOOL";
 }
 
 // Tensors by name and shape. Remembers which were used, and the first thing that was wrong.
@@ -30,9 +26,9 @@ class TensorReader {
     kCheck,  // looks at names, shapes and types only, and gives nothing
     kRead,
   };
-  TensorReader(const SafeTensors& file, Mode mode) : file_(file), mode_(mode) {}
+  TensorReader(const WeightFiles& files, Mode mode) : files_(files), mode_(mode) {}
 
-  bool has(const std::string& name) const { return file_.tensors().contains(name); }
+  bool has(const std::string& name) const { return files_.tensors().contains(name); }
 
   std::vector<float> read(const std::string& name, const std::vector<uint64_t>& shape) {
     uint64_t elements = 1;
@@ -60,7 +56,7 @@ class TensorReader {
         refuse(
             fail("%s: %s and %s differ although config.json ties them (tie_word_embeddings, "
                  "share_encoder_decoder_embeddings)",
-                 kWeights, first.c_str(), name));
+                 files_.name_of(name), first.c_str(), name));
       }
     }
     if (first.empty()) check(*names.begin(), {n, k});  // says that it is missing
@@ -69,9 +65,9 @@ class TensorReader {
 
   // Elements of a tensor that was checked.
   std::vector<float> values(const std::string& name, uint64_t first, uint64_t count) {
-    Result<std::vector<float>> values = file_.floats(name, first, count);
+    Result<std::vector<float>> values = files_.floats(name, first, count);
     if (!values) {
-      refuse(fail("%s: %s", kWeights, values.error().text));
+      refuse(fail("%s: %s", files_.name_of(name), values.error().text));
       return {};
     }
     const bool finite = std::all_of(values->begin(), values->end(), [](float x) { return std::isfinite(x); });
@@ -79,8 +75,8 @@ class TensorReader {
     const bool bias = name == "final_logits_bias" &&
                       std::all_of(values->begin(), values->end(), [](float x) { return x < INFINITY; });
     if (!finite && !bias)
-      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed", kWeights,
-                  name.c_str()));
+      refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed",
+                  files_.name_of(name), name.c_str()));
     return std::move(*values);
   }
 
@@ -102,12 +98,12 @@ class TensorReader {
 
   // After everything has been read: nothing may be left over.
   Status finish() {
-    for (const auto& [name, info] : file_.tensors()) {
-      if (used_.contains(name)) continue;
+    for (const auto& [name, info] : files_.tensors()) {
+      if (used_.contains(name) || is_bookkeeping(info)) continue;
       refuse(
           fail("%s has a tensor %s %s that config.json does not account for: the model has a part this converter "
                "does not know",
-               kWeights, printable(name).c_str(), shape_text(info.shape).c_str()));
+               files_.name_of(name), printable(name).c_str(), shape_text(info.shape).c_str()));
     }
     return status();
   }
@@ -120,19 +116,19 @@ class TensorReader {
 
  private:
   bool check(const std::string& name, const std::vector<uint64_t>& shape) {
-    const auto found = file_.tensors().find(name);
-    if (found == file_.tensors().end()) {
-      refuse(fail("%s has no tensor %s, which config.json asks for", kWeights, name.c_str()));
+    const auto found = files_.tensors().find(name);
+    if (found == files_.tensors().end()) {
+      refuse(fail("%s has no tensor %s, which config.json asks for", files_.name(), name.c_str()));
       return false;
     }
     used_.insert(name);
     storage_.insert(found->second.dtype);
-    if (const auto readable = file_.floats(name, 0, 0); !readable) {
-      refuse(fail("%s: %s", kWeights, readable.error().text));
+    if (const auto readable = files_.floats(name, 0, 0); !readable) {
+      refuse(fail("%s: %s", files_.name_of(name), readable.error().text));
       return false;
     }
     if (found->second.shape == shape) return true;
-    refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", kWeights, name.c_str(),
+    refuse(fail("%s: tensor %s has shape %s, but config.json asks for %s", files_.name_of(name), name.c_str(),
                 shape_text(found->second.shape).c_str(), shape_text(shape).c_str()));
     return false;
   }
@@ -146,7 +142,7 @@ class TensorReader {
     return true;
   }
 
-  const SafeTensors& file_;
+  const WeightFiles& files_;
   Mode mode_;
   std::set<std::string> used_, storage_;
   std::optional<Error> error_;
@@ -222,12 +218,12 @@ void read_output_bias(TensorReader& file, const MarianConfig& config, Checkpoint
   for (const uint32_t id : config.never) model.output_bias[id] = -std::numeric_limits<float>::infinity();
 }
 
-// The large tensors, from the mapped file.
+// The large tensors, from the mapped files.
 class MarianWeights : public WeightSource {
  public:
-  MarianWeights(SafeTensors file, const Architecture& arch) : file_(std::move(file)), arch_(arch) {}
+  MarianWeights(WeightFiles files, const Architecture& arch) : files_(std::move(files)), arch_(arch) {}
 
-  const SafeTensors& file() const { return file_; }
+  const WeightFiles& files() const { return files_; }
   void set_tables(TableNames tables) { tables_ = std::move(tables); }
 
   Result<EncoderWeights> encoder_layer(size_t layer) const override {
@@ -247,13 +243,13 @@ class MarianWeights : public WeightSource {
  private:
   template <class Read>
   auto checked(const Read& read) const -> Result<decltype(read(std::declval<TensorReader&>()))> {
-    TensorReader reader(file_, TensorReader::Mode::kRead);
+    TensorReader reader(files_, TensorReader::Mode::kRead);
     auto weights = read(reader);
     if (const Status good = reader.status(); !good) return good.error();
     return weights;
   }
 
-  SafeTensors file_;
+  WeightFiles files_;
   Architecture arch_;
   TableNames tables_;
 };
@@ -286,51 +282,29 @@ void read_positions(TensorReader& file, const MarianConfig& config, Checkpoint& 
   }
 }
 
-// checksum() of all of it, piece by piece, so that it need not be in memory at once.
-uint64_t checksum_of_mapping(std::span<const std::byte> bytes) {
-  constexpr size_t kPiece = 16 << 20;
-  uint64_t state = kChecksumSeed;
-  for (size_t at = 0; at < bytes.size(); at += kPiece) {
-    const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
-    state = checksum_words(piece.data(), piece.size(), state);
-    forget(bytes, piece);
-  }
-  return checksum_word(state, bytes.size());
-}
-
 std::string base_name(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path.substr(path.rfind('/') + 1);
 }
 
-// Says what the folder has instead of model.safetensors.
 Status check_folder(const std::string& folder) {
   const char* path = folder.c_str();
   if (!file_exists(folder)) return fail("%s does not exist", path);
   if (!is_directory(folder)) return fail("%s is not a folder: give the folder that holds config.json", path);
   if (!file_exists(folder + "/config.json"))
     return fail("%s has no config.json: it is not a HuggingFace MarianMT folder", path);
-  if (file_exists(folder + "/" + kWeights)) return Done{};
-  if (file_exists(folder + "/model.safetensors.index.json"))
-    return fail(
-        "%s holds its weights in several parts (model.safetensors.index.json): save them as one model.safetensors",
-        path);
-  if (file_exists(folder + "/pytorch_model.bin"))
-    return fail(
-        "%s has pytorch_model.bin but no model.safetensors: only safetensors can be read; save the model again "
-        "with safe_serialization=True",
-        path);
-  return fail("%s has no model.safetensors", path);
+  return Done{};
 }
 
 }  // namespace
 
 Result<Checkpoint> read_marian_weights(const std::string& folder, const MarianConfig& config) {
-  Result<SafeTensors> file = SafeTensors::open(folder + "/" + kWeights);
-  if (!file) return file.error();
-  const auto weights = std::make_shared<MarianWeights>(std::move(*file), config.arch);
-  TensorReader checker(weights->file(), TensorReader::Mode::kCheck);
-  TensorReader reader(weights->file(), TensorReader::Mode::kRead);
+  Result<WeightFiles> opened = WeightFiles::open(folder);
+  if (!opened) return opened.error();
+  const auto weights = std::make_shared<MarianWeights>(std::move(*opened), config.arch);
+  const WeightFiles& files = weights->files();
+  TensorReader checker(files, TensorReader::Mode::kCheck);
+  TensorReader reader(files, TensorReader::Mode::kRead);
   Checkpoint model;
   model.arch = config.arch;
   weights->set_tables(find_tables(checker, config));
@@ -343,9 +317,8 @@ Result<Checkpoint> read_marian_weights(const std::string& folder, const MarianCo
   checker.merge(reader);
   if (const Status finished = checker.finish(); !finished) return finished.error();
   model.weights = weights;
-  const std::span<const std::byte> bytes = weights->file().file();
-  model.origin = {"HuggingFace MarianMT", printable(base_name(folder)), kWeights, checker.storage(),
-                  bytes.size(),           checksum_of_mapping(bytes)};
+  model.origin = {"HuggingFace MarianMT", printable(base_name(folder)), files.names(), checker.storage(), files.bytes(),
+                  files.checksum()};
   return model;
 }
 

@@ -1,5 +1,5 @@
-// Reader of a HuggingFace MarianMT folder: config.json, generation_config.json, model.safetensors, source.spm,
-// target.spm and vocab.json (and target_vocab.json where the vocabularies are separate).
+// Reader of a HuggingFace MarianMT folder: config.json, generation_config.json, the weights (converter/weight_files.h),
+// source.spm, target.spm and vocab.json (and target_vocab.json where the vocabularies are separate).
 #pragma once
 
 #include <string>
