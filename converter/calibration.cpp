@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -65,7 +66,13 @@ Calibration calibrate(const Checkpoint& checkpoint, const Progress& progress) {
   };
   {
     std::vector<std::jthread> threads;
-    for (size_t share = 0; share < kShares; ++share) threads.emplace_back(run_share, share);
+    for (size_t share = 0; share < kShares; ++share) {
+      try {
+        threads.emplace_back(run_share, share);
+      } catch (const std::system_error&) {  // no thread to be had: the same, later
+        run_share(share);
+      }
+    }
   }
   for (auto& [map, moments] : shares[0])
     for (size_t share = 1; share < kShares; ++share) moments.add(shares[share].at(map));
