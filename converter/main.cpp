@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "converter/convert.h"
 #include "converter/file.h"
+#include "converter/interruption.h"
 
 namespace dragoman {
 namespace {
@@ -89,6 +91,15 @@ Result<std::string> text_or_file(const std::string& value) {
   return std::string(file->text());
 }
 
+// What was printed must also arrive; a reader that went away needs no word. `done` says what is done all the same.
+int finish_output(const std::string& done) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  if (errno != EPIPE)
+    std::fprintf(stderr, "dragoman-convert: %sstandard output cannot be written (%s)\n", done.c_str(),
+                 std::strerror(errno));
+  return 1;
+}
+
 int run(const Arguments& arguments) {
   const bool terminal = !arguments.quiet && isatty(STDERR_FILENO);
   ConvertOptions options;
@@ -105,8 +116,9 @@ int run(const Arguments& arguments) {
     std::fprintf(stderr, "dragoman-convert: %s\n", report.error().text);
     return 1;
   }
-  if (!arguments.quiet) print_report(*report, arguments.out);
-  return 0;
+  if (arguments.quiet) return 0;
+  print_report(*report, arguments.out);
+  return finish_output(arguments.out + " is complete, but ");
 }
 
 int main_with(int argc, char** argv) {
@@ -136,15 +148,20 @@ int main_with(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? finish_output("") : 2;
   }
-  return run(arguments);
+  try {
+    return run(arguments);
+  } catch (const std::exception& error) {  // no part of us throws on purpose
+    std::fprintf(stderr, "dragoman-convert: %s: please report this\n", error.what());
+    return 1;
+  }
 }
 
 }  // namespace
 }  // namespace dragoman
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is an error of write(), with a sentence
+  dragoman::arrange_interruptions();
   return dragoman::main_with(argc, argv);
 }

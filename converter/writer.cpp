@@ -1,9 +1,14 @@
 #include "converter/writer.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,6 +18,62 @@
 #include "runtime/checksum.h"
 
 namespace dragoman {
+namespace {
+
+// A signal may come at any time: the path first, then the flag that says it counts.
+char unfinished_path[PATH_MAX];
+std::atomic<bool> unfinished{false};
+
+void note_unfinished(const std::string& path) {
+  unfinished = false;
+  if (path.empty() || path.size() >= sizeof unfinished_path) return;
+  std::memcpy(unfinished_path, path.c_str(), path.size() + 1);
+  unfinished = true;
+}
+
+// No signal between what happens to the temporary and the note of it.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Is `fd` the file that has this name now? The conversion that held the lock before may have renamed it.
+bool is_named(int fd, const char* path) {
+  struct stat ours, named;
+  return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+         ours.st_ino == named.st_ino;
+}
+
+// The temporary, locked and still with whatever was in it. O_NONBLOCK: a FIFO of that name must not hold us up.
+Result<int> open_locked(const char* path) {
+  while (true) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) return fail("cannot write %s: %s; choose another place for the model", path, std::strerror(errno));
+    struct stat info;
+    const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const bool taken = regular && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // else: no locks there
+    if (regular && !taken && is_named(fd, path)) return fd;
+    close(fd);
+    if (!regular) return fail("cannot write %s: it is there and not a regular file; remove it first", path);
+    if (taken) return fail("%s is being written by another conversion: wait for it, or choose another name", path);
+  }
+}
+
+}  // namespace
+
+const char* unfinished_output() noexcept {
+  return unfinished ? unfinished_path : nullptr;
+}
 
 SectionData text_section(const char* name, const std::string& text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
@@ -20,8 +81,7 @@ SectionData text_section(const char* name, const std::string& text) {
 }
 
 FileImage::FileImage(size_t bytes)
-    : memory_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, round_up(bytes, kAlignment)))), size_(bytes) {
-  if (!memory_) std::abort();  // as operator new would end the converter
+    : memory_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}))), size_(bytes) {
   std::memset(memory_.get(), 0, bytes);
 }
 
@@ -109,6 +169,7 @@ Result<SectionsOnDisk> SectionsOnDisk::create(const std::string& path) {
   SectionsOnDisk sections;
   sections.path_ = path;
   std::string name = path + ".XXXXXX";
+  const HeldSignals held;  // until the name is gone again
   sections.fd_ = mkostemp(name.data(), O_CLOEXEC);
   if (sections.fd_ < 0)
     return fail("cannot write beside %s: %s; choose another place for the model", path.c_str(), std::strerror(errno));
@@ -172,19 +233,28 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
 }
 
 OutputFile::~OutputFile() {
+  if (!temporary_.empty()) {  // first: once closed, it is no longer locked and may be another's
+    unlink(temporary_.c_str());
+    note_unfinished("");
+  }
   if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
   if (is_directory(path)) return fail("%s is a folder: give the name of a file", path.c_str());
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return fail("%s is not a regular file and would be replaced by one: give another name", path.c_str());
+  const std::string temporary = path + ".tmp";
+  const HeldSignals held;
+  const Result<int> fd = open_locked(temporary.c_str());
+  if (!fd) return fd.error();
   OutputFile file;
   file.path_ = path;
-  const std::string temporary = path + ".tmp";
-  file.fd_ = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file.fd_ < 0)
-    return fail("cannot write %s: %s; choose another place for the model", temporary.c_str(), std::strerror(errno));
+  file.fd_ = *fd;
   file.temporary_ = temporary;
+  note_unfinished(temporary);
+  if (ftruncate(file.fd_, 0) != 0) return fail("cannot write %s: %s", temporary.c_str(), std::strerror(errno));
   return file;
 }
 
@@ -235,15 +305,21 @@ Status OutputFile::write_model(std::span<const SectionData> front, const Section
 
 Result<uint64_t> OutputFile::commit() {
   const auto bytes = static_cast<uint64_t>(lseek(fd_, 0, SEEK_END));
-  // A full disk may show only here.
-  const bool synced = fsync(fd_) == 0;
-  const int reason = errno;
-  const bool closed = close(std::exchange(fd_, -1)) == 0;
-  if (!synced || !closed)
-    return fail("cannot write %s: %s", temporary_.c_str(), std::strerror(synced ? errno : reason));
-  if (rename(temporary_.c_str(), path_.c_str()) != 0)
-    return fail("cannot rename %s to %s: %s", temporary_.c_str(), path_.c_str(), std::strerror(errno));
+  // A full disk may show only here. What is synced is on the disk, whatever close() says later; until then the lock is
+  // held.
+  int synced;
+  do {
+    synced = fsync(fd_);
+  } while (synced != 0 && errno == EINTR);
+  if (synced != 0) return fail("cannot write %s: %s; nothing is left of it", temporary_.c_str(), std::strerror(errno));
+  {
+    const HeldSignals held;
+    if (rename(temporary_.c_str(), path_.c_str()) != 0)
+      return fail("cannot rename %s to %s: %s", temporary_.c_str(), path_.c_str(), std::strerror(errno));
+    note_unfinished("");
+  }
   temporary_.clear();
+  close(std::exchange(fd_, -1));
 
   const size_t slash = path_.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,7 +79,7 @@ class FileImage {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
   };
   std::unique_ptr<std::byte[], Free> memory_;
   size_t size_;
@@ -88,7 +88,9 @@ class FileImage {
 // Header, section table and sections, with their checksums.
 FileImage assemble(std::span<const SectionData> sections);
 
-// OUT.tmp, which becomes OUT only when all of it is on the disk. Whatever fails before, nothing is left behind.
+// OUT.tmp, which becomes OUT only when all of it is on the disk. Whatever fails before, nothing is left behind; what a
+// power cut or SIGKILL leaves of OUT.tmp, the next conversion overwrites. Two conversions at once are told apart by a
+// lock: the second is refused.
 class OutputFile {
  public:
   OutputFile() = default;
@@ -107,5 +109,8 @@ class OutputFile {
   std::string path_, temporary_;
   int fd_ = -1;
 };
+
+// The temporary that is being written, for a signal handler to remove; nullptr when there is none.
+const char* unfinished_output() noexcept;
 
 }  // namespace dragoman

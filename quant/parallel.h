@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -10,20 +11,32 @@
 namespace dragoman {
 
 // f(begin, end) for contiguous pieces of [0, n), one for each core. Every item must be computed alone: then no result
-// depends on how many cores there are.
+// depends on how many cores there are. What one throws is thrown here, after all have ended.
 template <class F>
 void in_parallel(size_t n, const F& f) {
   const size_t pieces = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max<size_t>(n, 1));
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < pieces; ++i) {
-    const size_t begin = n * i / pieces, end = n * (i + 1) / pieces;
+  std::vector<std::exception_ptr> thrown(pieces);
+  const auto run = [&](size_t piece) {
     try {
-      others.emplace_back([&f, begin, end] { f(begin, end); });
-    } catch (const std::system_error&) {  // no more threads: the same, later
-      f(begin, end);
+      f(n * piece / pieces, n * (piece + 1) / pieces);
+    } catch (...) {
+      thrown[piece] = std::current_exception();
     }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (size_t piece = 1; piece < pieces; ++piece) {
+      try {
+        others.emplace_back(run, piece);
+      } catch (const std::system_error&) {  // no thread to be had: the same, later
+        run(piece);
+      }
+    }
+    run(0);
   }
-  f(size_t{0}, n / pieces);
+  for (const std::exception_ptr& exception : thrown) {
+    if (exception) std::rethrow_exception(exception);
+  }
 }
 
 }  // namespace dragoman

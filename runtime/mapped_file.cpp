@@ -50,7 +50,8 @@ Result<MappedFile> map_descriptor(int fd, const char* path, bool preload) {
 }  // namespace
 
 Result<MappedFile> map_file(const char* path, bool preload) {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  // A FIFO that nobody writes to would hold open() up for ever; for a file O_NONBLOCK means nothing.
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return fail("%s cannot be opened (%s)", path, std::strerror(errno));
   Result<MappedFile> mapped = map_descriptor(fd, path, preload);
   ::close(fd);

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstring>
+#include <initializer_list>
 
 #include "kernels/float_env.h"
 
@@ -22,6 +23,15 @@ inline void pause_cpu() {
 #endif
 }
 
+// The program's signal handlers do not run on these small stacks, except for faults of the worker itself: a fault that
+// is blocked kills the process before its handler can say why.
+sigset_t workers_mask() {
+  sigset_t mask;
+  sigfillset(&mask);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&mask, fault);
+  return mask;
+}
+
 }  // namespace
 
 Status Pool::start(size_t threads) {
@@ -30,9 +40,9 @@ Status Pool::start(size_t threads) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  sigset_t all, before;  // the program's signal handlers do not run on these small stacks
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const sigset_t mask = workers_mask();
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &mask, &before);
   int failed = 0;
   size_t started = 1;
   for (; started < threads_ && !failed; ++started) {

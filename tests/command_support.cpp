@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace dragoman::test {
 namespace {
@@ -31,10 +32,14 @@ namespace {
     }
   }
   for (int fd = 3; fd < 64; ++fd) close(fd);
-  signal(SIGPIPE, SIG_DFL);
   unsetenv("DRAGOMAN_MODEL");
   unsetenv("DRAGOMAN_ISA");
   for (const std::string& entry : stage.environment) putenv(strdup(entry.c_str()));
+  alarm(stage.seconds);
+  for (const auto& [what, bytes] : stage.limits) {
+    const rlimit limit{bytes, bytes};
+    setrlimit(what, &limit);
+  }
   std::vector<char*> argv = {const_cast<char*>("dragoman")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -42,10 +47,21 @@ namespace {
   _exit(127);
 }
 
+// Nothing of ours runs in the child when a signal comes before it has become the command.
+int fork_without_handlers() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int process = fork();
+  for (int number = 1; process == 0 && number < NSIG; ++number) signal(number, SIG_DFL);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return process;
+}
+
 int exit_code(int process, rusage& usage) {
   int status = 0;
   wait4(process, &status, 0, &usage);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 std::string contents(std::FILE* file) {
@@ -66,7 +82,7 @@ Ran run_command(const std::vector<std::string>& arguments, const Stage& stage) {
   std::rewind(in);  // flushes
   int out_fd = fileno(out);
   if (stage.out_file) out_fd = *stage.out_file ? open(stage.out_file, O_WRONLY) : -1;
-  const int process = fork();
+  const int process = fork_without_handlers();
   REQUIRE(process >= 0);
   if (process == 0) become(arguments, stage, stage.close_input ? -1 : fileno(in), out_fd, fileno(err));
   Ran ran;
@@ -80,13 +96,15 @@ Ran run_command(const std::vector<std::string>& arguments, const Stage& stage) {
   return ran;
 }
 
-Coprocess::Coprocess(const std::vector<std::string>& arguments) {
+Coprocess::Coprocess(const std::vector<std::string>& arguments, const Stage& stage) {
   int in[2], out[2];
   REQUIRE(pipe(in) == 0);
   REQUIRE(pipe(out) == 0);
-  process_ = fork();
+  errors_ = std::tmpfile();
+  REQUIRE(errors_);
+  process_ = fork_without_handlers();
   REQUIRE(process_ >= 0);
-  if (process_ == 0) become(arguments, {}, in[0], out[1], open("/dev/null", O_WRONLY));
+  if (process_ == 0) become(arguments, stage, in[0], out[1], fileno(errors_));
   close(in[0]);
   close(out[1]);
   to_ = in[1];
@@ -97,6 +115,7 @@ Coprocess::~Coprocess() {
   close_input();
   close_output();
   if (process_ > 0) wait();
+  if (errors_) std::fclose(errors_);
 }
 
 void Coprocess::write(const std::string& bytes) {
@@ -133,6 +152,10 @@ int Coprocess::wait() {
   const int code = exit_code(process_, usage);
   process_ = -1;
   return code;
+}
+
+std::string Coprocess::errors() {
+  return contents(std::exchange(errors_, nullptr));
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -1,14 +1,16 @@
 // Running the `dragoman` command as a user would: a process with its input, output and exit code.
 #pragma once
 
+#include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dragoman::test {
 
 struct Ran {
   std::string out, err;
-  int code = -1;            // -1: it did not exit by itself
+  int code = -1;            // below 0: ended by that signal
   long peak_kilobytes = 0;  // of resident memory
 };
 
@@ -18,6 +20,8 @@ struct Stage {
   bool close_input = false;
   std::vector<std::string> environment = {};  // "NAME=value"; all DRAGOMAN_ variables are unset
   std::string binary = DRAGOMAN_BINARY;
+  std::vector<std::pair<int, size_t>> limits = {};  // of setrlimit()
+  unsigned seconds = 100;                           // then SIGALRM ends it: nothing may hang
 };
 
 // Runs to the end; input, output and errors are files, so nothing can block.
@@ -26,7 +30,7 @@ Ran run_command(const std::vector<std::string>& arguments, const Stage& stage = 
 // A running command behind two pipes.
 class Coprocess {
  public:
-  explicit Coprocess(const std::vector<std::string>& arguments);
+  explicit Coprocess(const std::vector<std::string>& arguments, const Stage& stage = {});
   ~Coprocess();
   Coprocess(const Coprocess&) = delete;
   Coprocess& operator=(const Coprocess&) = delete;
@@ -36,11 +40,13 @@ class Coprocess {
   std::string read_rest();  // after finish(): to the end
   void close_input();
   void close_output();
-  int wait();  // the exit code
+  int wait();            // the exit code
+  std::string errors();  // after wait(): what it said on standard error; once
   int process() const { return process_; }
 
  private:
   int to_ = -1, from_ = -1, process_ = -1;
+  std::FILE* errors_ = nullptr;
 };
 
 // A folder that is removed with what is in it.

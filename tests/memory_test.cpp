@@ -1,9 +1,12 @@
 // The arena: the plan's bytes are what is used, no more and no less (C5).
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "runtime/dragoman.h"
 #include "tests/support.h"
 
 namespace dragoman::test {
@@ -60,6 +63,35 @@ TEST_CASE("memory: a worst-case batch fills the plan to its last byte and stays 
       (*translator)->destroy();
     }
   }
+}
+
+TEST_CASE("memory: an arena that is too small is refused, or noticed at the start and not in a sentence") {
+  dragoman_model* model = nullptr;
+  dragoman_translator* translator = nullptr;
+  dragoman_plan plan;
+  dragoman_error error;
+  REQUIRE(dragoman_open(model_path("tiny-int8").c_str(), 0, &model, &error) == 0);
+  REQUIRE(dragoman_make_plan(model, nullptr, &plan, &error) == 0);
+  for (const int more : {-64, -1, 1}) {  // of a plan that says something else than it needs
+    dragoman_plan wrong = plan;
+    wrong.bytes += static_cast<size_t>(more);
+    CHECK(dragoman_start(model, &wrong, nullptr, nullptr, &translator, &error) == 1);
+    CHECK(std::string(error.text).find("make it again") != std::string::npos);
+    CHECK(translator == nullptr);
+  }
+  // Of memory that is smaller than the plan says: all of it is touched at the start, and no sentence comes that far.
+  for (const size_t missing : {size_t{0}, kAlignment}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGSEGV, SIG_DFL);
+      const Guarded guarded(plan.bytes - missing);
+      _exit(dragoman_start(model, &plan, nullptr, guarded.memory, &translator, &error));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == (missing ? SIGSEGV : 0));
+  }
+  dragoman_close(model);
 }
 
 TEST_CASE("memory: the plan grows with its limits and never with the input") {

@@ -1,5 +1,6 @@
 // The `dragoman` command. docs and `dragoman --help` say what it does; each command has its own file.
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <span>
@@ -82,11 +83,27 @@ int main(std::span<char*> arguments) {
   return unknown(word);
 }
 
+// The model is mapped: a file that was cut short, or a disk that fails, shows as a signal at the first touch of a page.
+void end_by_bus_error(int, siginfo_t* info, void*) {
+  if (info->si_code != BUS_ADRERR) return;  // something else; SA_RESETHAND: the next time it ends the process
+  write_error("dragoman: the model file became shorter or unreadable while in use; --preload reads it into memory\n");
+  _exit(kRuntimeError);
+}
+
+void arrange_signals() {
+  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, and ends the command quietly
+  signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files, with a sentence
+  struct sigaction on_bus_error = {};
+  on_bus_error.sa_sigaction = end_by_bus_error;
+  on_bus_error.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  sigaction(SIGBUS, &on_bus_error, nullptr);
+}
+
 }  // namespace
 }  // namespace dragoman::command
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, and ends the command quietly
+  dragoman::command::arrange_signals();
   const size_t count = argc > 0 ? static_cast<size_t>(argc) : 0;
   return dragoman::command::main(std::span<char*>(argv, count).subspan(count > 0));
 }
