@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,9 @@ Status check_content(std::span<const std::byte> bytes, const char* name);
 
 // A part of a mapped file will not be needed soon: it stays readable, but takes no memory of this process meanwhile.
 void forget(std::span<const std::byte> file, std::span<const std::byte> part);
+
+// Told which bytes were looked through, and may be forgotten meanwhile. May be empty.
+using Seen = std::function<void(std::span<const std::byte> part)>;
 
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);

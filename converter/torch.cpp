@@ -119,7 +119,7 @@ Result<std::string> archive_prefix(const ZipDirectory& directory, const char* na
 }
 
 Result<Storages> storages_of_zip(const Unpickler& pickle, const ZipDirectory& directory, const std::string& prefix,
-                                 const char* name) {
+                                 const char* name, const Seen& seen) {
   Storages storages;
   for (const auto& [key, storage] : pickle.storages()) {
     const std::string entry = prefix + "data/" + std::string(key);
@@ -127,7 +127,7 @@ Result<Storages> storages_of_zip(const Unpickler& pickle, const ZipDirectory& di
     if (found == directory.end())
       return fail("%s has no entry %s, which its data.pkl asks for: the file is damaged; download it again", name,
                   printable(entry).c_str());
-    if (const Status good = check_entry(found->second, entry, name); !good) return good.error();
+    if (const Status good = check_entry(found->second, entry, name, seen); !good) return good.error();
     uint64_t bytes = 0;
     if (!storage_bytes(storage, bytes) || bytes != found->second.data.size())
       return fail(
@@ -140,7 +140,7 @@ Result<Storages> storages_of_zip(const Unpickler& pickle, const ZipDirectory& di
   return storages;
 }
 
-Result<TensorMap> parse_archive(Bytes file, const char* name) {
+Result<TensorMap> parse_archive(Bytes file, const char* name, const Seen& seen) {
   const Result<ZipDirectory> directory = parse_zip(file, name);
   if (!directory) return directory.error();
   const Result<std::string> prefix = archive_prefix(*directory, name);
@@ -154,7 +154,7 @@ Result<TensorMap> parse_archive(Bytes file, const char* name) {
   Unpickler pickle(text_of(zipped.data), name);
   const Result<PickleId> state = load_state(pickle, name);
   if (!state) return state.error();
-  const Result<Storages> storages = storages_of_zip(pickle, *directory, *prefix, name);
+  const Result<Storages> storages = storages_of_zip(pickle, *directory, *prefix, name, seen);
   if (!storages) return storages.error();
   return place_all(pickle, *state, *storages, name);
 }
@@ -227,9 +227,9 @@ Result<TensorMap> parse_stream(Bytes file, const char* name) {
 
 }  // namespace
 
-Result<TensorMap> parse_torch(Bytes file, const char* name) {
+Result<TensorMap> parse_torch(Bytes file, const char* name, const Seen& seen) {
   if (const Status content = check_content(file, name); !content) return content.error();
-  if (starts_like_zip(file)) return parse_archive(file, name);
+  if (starts_like_zip(file)) return parse_archive(file, name, seen);
   constexpr std::byte kProto{0x80};  // what every pickle since protocol 2 begins with
   if (file[0] == kProto) return parse_stream(file, name);
   return fail("%s is neither a zip archive nor a pickle: torch.save did not write it; download it again", name);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <span>
 
+#include "converter/file.h"
 #include "converter/tensor.h"
 #include "runtime/result.h"
 
@@ -17,6 +18,6 @@ namespace dragoman {
 // The file is hostile: afterwards every element of every tensor lies inside its storage, and that inside the file.
 // The checksums of a zip archive have been compared. Tensors may share storages: torch saves tied ones so.
 // The bytes must outlive the result. `name` is used in messages.
-Result<TensorMap> parse_torch(std::span<const std::byte> file, const char* name);
+Result<TensorMap> parse_torch(std::span<const std::byte> file, const char* name, const Seen& seen = {});
 
 }  // namespace dragoman

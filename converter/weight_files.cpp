@@ -18,6 +18,10 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name[0] != '.' && name.find_first_of("/\\") == std::string::npos && name == printable(name);
 }
 
+Result<TensorMap> parse_header_only(std::span<const std::byte> file, const char* name, const Seen&) {
+  return parse_safetensors(file, name);
+}
+
 // {"weight_map": {tensor: file}}, by file.
 Result<std::map<std::string, std::set<std::string>>> read_index(const std::string& path) {
   const Result<nlohmann::json> json = read_json(path);
@@ -42,7 +46,7 @@ Result<WeightFiles> WeightFiles::open(const std::string& folder) {
   const struct {
     const char* name;
     Parser parse;
-  } containers[] = {{"model.safetensors", parse_safetensors}, {"pytorch_model.bin", parse_torch}};
+  } containers[] = {{"model.safetensors", parse_header_only}, {"pytorch_model.bin", parse_torch}};
   WeightFiles files;
   for (const auto& [name, parse] : containers) {
     const std::string index = std::string(name) + ".index.json";
@@ -60,7 +64,8 @@ Status WeightFiles::add(const std::string& folder, const std::string& name, Pars
   const std::string path = folder + "/" + name;
   Result<SourceFile> file = SourceFile::open(path);
   if (!file) return file.error();
-  Result<TensorMap> tensors = parse(file->bytes(), path.c_str());
+  Result<TensorMap> tensors =
+      parse(file->bytes(), path.c_str(), [&](std::span<const std::byte> part) { forget(file->bytes(), part); });
   if (!tensors) return tensors.error();
   parts_.push_back({name, std::move(*file)});
   tensors_.merge(*tensors);

@@ -33,7 +33,7 @@ class WeightFiles {
     std::string name;
     SourceFile file;
   };
-  using Parser = Result<TensorMap> (*)(std::span<const std::byte> file, const char* name);
+  using Parser = Result<TensorMap> (*)(std::span<const std::byte> file, const char* name, const Seen& seen);
 
   const Part* part_of(const TensorView& tensor) const;
   Status add(const std::string& folder, const std::string& name, Parser parse);

@@ -148,6 +148,17 @@ constexpr auto kCrc = [] {
   return table;
 }();
 
+uint32_t crc_of_piece(Bytes bytes, uint32_t crc) {
+  size_t i = 0;
+  for (; i + 8 <= bytes.size(); i += 8) {
+    const uint64_t word = number<uint64_t>(bytes, i) ^ crc;
+    crc = 0;
+    for (size_t k = 0; k < 8; ++k) crc ^= kCrc[7 - k][word >> (8 * k) & 255];
+  }
+  for (; i < bytes.size(); ++i) crc = crc >> 8 ^ kCrc[0][(crc ^ static_cast<uint32_t>(bytes[i])) & 255];
+  return crc;
+}
+
 }  // namespace
 
 bool starts_like_zip(Bytes file) {
@@ -181,29 +192,29 @@ Result<ZipDirectory> parse_zip(Bytes file, const char* name) {
   return directory;
 }
 
-Status check_entry(const ZipEntry& zipped, const std::string& entry, const char* name) {
+Status check_entry(const ZipEntry& zipped, const std::string& entry, const char* name, const Seen& seen) {
   const std::string label = printable(entry);
   if (!zipped.stored)
     return fail(
         "%s: %s is compressed or encrypted, but torch.save stores it as it is: somebody packed this archive "
         "again; fetch the original",
         name, label.c_str());
-  const uint32_t crc = crc32(zipped.data);
+  const uint32_t crc = crc32(zipped.data, seen);
   if (crc != zipped.crc)
     return fail("%s: %s is damaged (its checksum is %08x, the archive says %08x); download the file again", name,
                 label.c_str(), crc, zipped.crc);
   return Done{};
 }
 
-uint32_t crc32(Bytes bytes) {
+uint32_t crc32(Bytes bytes, const Seen& seen) {
+  constexpr size_t kPiece = 16 << 20;
   uint32_t crc = ~uint32_t{0};
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    const uint64_t word = number<uint64_t>(bytes, i) ^ crc;
-    crc = 0;
-    for (size_t k = 0; k < 8; ++k) crc ^= kCrc[7 - k][word >> (8 * k) & 255];
+  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece)) {
+    crc = crc_of_piece(bytes.first(kPiece), crc);
+    if (seen) seen(bytes.first(kPiece));
   }
-  for (; i < bytes.size(); ++i) crc = crc >> 8 ^ kCrc[0][(crc ^ static_cast<uint32_t>(bytes[i])) & 255];
+  crc = crc_of_piece(bytes, crc);
+  if (seen) seen(bytes);
   return ~crc;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "converter/file.h"
 #include "runtime/result.h"
 
 namespace dragoman {
@@ -26,9 +27,9 @@ Result<ZipDirectory> parse_zip(std::span<const std::byte> file, const char* name
 bool starts_like_zip(std::span<const std::byte> file);
 
 // The entry's bytes, found undamaged; else why not. `entry` is its name, for messages.
-Status check_entry(const ZipEntry& zipped, const std::string& entry, const char* name);
+Status check_entry(const ZipEntry& zipped, const std::string& entry, const char* name, const Seen& seen = {});
 
 // The checksum of zip archives (reflected polynomial 0xedb88320).
-uint32_t crc32(std::span<const std::byte> bytes);
+uint32_t crc32(std::span<const std::byte> bytes, const Seen& seen = {});
 
 }  // namespace dragoman
