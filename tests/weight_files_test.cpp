@@ -287,6 +287,17 @@ TEST_CASE("messages name the file that is wrong") {
   changed["final_logits_bias"] = {"F64", {1, 400}, {}, 400, bytes_of(doubles)};
   folder.write_file("pytorch_model.bin", write_stream(changed));
   CHECK(says(folder, "pytorch_model.bin: tensor final_logits_bias is stored as F64: only F32, F16 and BF16"));
+  changed = original.tensors;
+  changed["packed"] = {"I8", {3200}, {}, 3200, bytes_of(doubles)};  // small integers may be weights
+  folder.write_file("model.safetensors", test::safetensors_bytes(changed));
+  CHECK(says(folder, "model.safetensors has a tensor packed (3200) that config.json does not account for"));
+
+  const Result<WeightFiles> files = WeightFiles::open(kTiny);
+  REQUIRE_MESSAGE(files, files.error().text);
+  const Result<std::vector<float>> missing = files->floats("ghost");
+  CHECK_FALSE(missing);
+  CHECK(std::string(missing.error().text) == "tensor ghost is missing");
+  CHECK(std::string(files->name_of("ghost")) == "model.safetensors");
 }
 
 TEST_CASE("indices that lead nowhere, lie or contradict are refused") {
