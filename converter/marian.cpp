@@ -66,11 +66,13 @@ class TensorReader {
   }
 
   // One table under any of several names: files keep one, some, or all copies of a tied tensor.
-  LinearWeights table(std::initializer_list<const char*> names, uint64_t n, uint64_t k) {
+  // `size_key` is the setting that says how many rows it has.
+  LinearWeights table(std::initializer_list<const char*> names, uint64_t n, uint64_t k, const char* size_key) {
     LinearWeights table{n, k, {}, {}};
     const char* first = nullptr;
     for (const char* name : names) {
       if (!has(name)) continue;
+      check_rows(name, n, k, size_key);
       std::vector<float> values = read(name, {n, k});
       if (!first) {
         first = name;
@@ -84,6 +86,17 @@ class TensorReader {
     }
     if (!first) read(*names.begin(), {n, k});  // says that it is missing
     return table;
+  }
+
+  // The commonest disagreement of all has a sentence of its own.
+  void check_rows(const char* name, uint64_t n, uint64_t k, const char* size_key) {
+    const std::vector<uint64_t>& shape = file_.tensors().at(name).shape;
+    if (shape.size() != 2 || shape[0] == n || shape[1] != k) return;
+    const unsigned long long rows = shape[0], wanted = n;
+    refuse(
+        fail("%s: %s has %llu rows, but config.json says %s is %llu: the model was resized, or the two files are of "
+             "different models; if the vocabulary has %llu pieces, set %s to %llu",
+             kWeights, name, rows, size_key, wanted, rows, size_key, rows));
   }
 
   void refuse(const Error& error) {
@@ -151,18 +164,19 @@ void read_embeddings(TensorReader& file, const MarianConfig& config, Checkpoint&
   const uint64_t d = model.arch.d_model, source = model.arch.source_vocabulary, target = model.arch.target_vocabulary;
   constexpr const char *kShared = "model.shared.weight", *kSource = "model.encoder.embed_tokens.weight",
                        *kTarget = "model.decoder.embed_tokens.weight", *kOutput = "lm_head.weight";
+  const char* target_key = source == target ? "vocab_size" : "decoder_vocab_size";
   if (config.shared_embeddings && config.tied_output) {
-    model.target_embedding = file.table({kShared, kSource, kTarget, kOutput}, target, d);
+    model.target_embedding = file.table({kShared, kSource, kTarget, kOutput}, target, d, target_key);
   } else if (config.shared_embeddings) {
-    model.target_embedding = file.table({kShared, kSource, kTarget}, target, d);
-    model.output = file.table({kOutput}, target, d);
+    model.target_embedding = file.table({kShared, kSource, kTarget}, target, d, target_key);
+    model.output = file.table({kOutput}, target, d, target_key);
   } else {
-    model.source_embedding = file.table({kSource}, source, d);
+    model.source_embedding = file.table({kSource}, source, d, "vocab_size");
     if (config.tied_output) {
-      model.target_embedding = file.table({kTarget, kOutput}, target, d);
+      model.target_embedding = file.table({kTarget, kOutput}, target, d, target_key);
     } else {
-      model.target_embedding = file.table({kTarget}, target, d);
-      model.output = file.table({kOutput}, target, d);
+      model.target_embedding = file.table({kTarget}, target, d, target_key);
+      model.output = file.table({kOutput}, target, d, target_key);
     }
   }
   // HuggingFace too takes a file without this tensor as one with zeros.

@@ -1,5 +1,6 @@
 // Reader of a HuggingFace MarianMT folder: config.json, generation_config.json, model.safetensors, source.spm,
-// target.spm and vocab.json (and target_vocab.json where the vocabularies are separate).
+// target.spm and vocab.json (and target_vocab.json where the vocabularies are separate). Where there is no vocab.json,
+// tokenizer.json stands for it.
 #pragma once
 
 #include <string>
