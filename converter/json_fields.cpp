@@ -9,11 +9,14 @@ using Json = nlohmann::json;
 Result<Json> read_json(const std::string& path) {
   const Result<SourceFile> file = SourceFile::open(path);
   if (!file) return file.error();
-  const std::string_view text = file->text();
+  return parse_json(file->text(), path.c_str());
+}
+
+Result<Json> parse_json(std::string_view text, const char* name) {
   const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestJson; };
   Json json = Json::parse(text.begin(), text.end(), shallow, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object())
-    return fail("%s is not a JSON object: it may be cut short or damaged", path.c_str());
+    return fail("%s is not a JSON object: it may be cut short or damaged", name);
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "runtime/result.h"
 
@@ -13,8 +14,9 @@ namespace dragoman {
 // What is nested deeper than this is left out: printing and comparing JSON recurse.
 inline constexpr int kDeepestJson = 16;
 
-// The whole file as a JSON object.
+// The whole file, or text that is already in memory, as a JSON object. `name` is used in the sentence.
 Result<nlohmann::json> read_json(const std::string& path);
+Result<nlohmann::json> parse_json(std::string_view text, const char* name);
 
 class JsonFields {
  public:

@@ -46,10 +46,13 @@ class TensorReader {
   }
 
   // One table under any of several names: files keep one, some, or all copies of a tied tensor. Returns the first.
-  std::string table(std::initializer_list<const char*> names, uint64_t n, uint64_t k) {
+  // `size_key` is the setting that says how many rows it has.
+  std::string table(std::initializer_list<const char*> names, uint64_t n, uint64_t k, const char* size_key) {
     std::string first;
     for (const char* name : names) {
-      if (!has(name) || !check(name, {n, k})) continue;
+      if (!has(name)) continue;
+      check_rows(name, n, k, size_key);
+      if (!check(name, {n, k})) continue;
       if (first.empty()) {
         first = name;
       } else if (!same(first, name, n, k)) {
@@ -78,6 +81,17 @@ class TensorReader {
       refuse(fail("%s: tensor %s has values that are not finite: the file is damaged or training failed",
                   files_.name_of(name), name.c_str()));
     return std::move(*values);
+  }
+
+  // The commonest disagreement of all has a sentence of its own.
+  void check_rows(const char* name, uint64_t n, uint64_t k, const char* size_key) {
+    const std::vector<uint64_t>& shape = files_.tensors().at(name).shape;
+    if (shape.size() != 2 || shape[0] == n || shape[1] != k) return;
+    const unsigned long long rows = shape[0], wanted = n;
+    refuse(
+        fail("%s: %s has %llu rows, but config.json says %s is %llu: the model was resized, or the two files are of "
+             "different models; if the vocabulary has %llu pieces, set %s to %llu",
+             files_.name_of(name), name, rows, size_key, wanted, rows, size_key, rows));
   }
 
   void refuse(const Error& error) {
@@ -196,16 +210,18 @@ TableNames find_tables(TensorReader& file, const MarianConfig& config) {
                  target = config.arch.target_vocabulary;
   constexpr const char *kShared = "model.shared.weight", *kSource = "model.encoder.embed_tokens.weight",
                        *kTarget = "model.decoder.embed_tokens.weight", *kOutput = "lm_head.weight";
+  const char* target_key = source == target ? "vocab_size" : "decoder_vocab_size";
   TableNames names;
   if (config.shared_embeddings && config.tied_output) {
-    names.target = file.table({kShared, kSource, kTarget, kOutput}, target, d);
+    names.target = file.table({kShared, kSource, kTarget, kOutput}, target, d, target_key);
   } else if (config.shared_embeddings) {
-    names.target = file.table({kShared, kSource, kTarget}, target, d);
+    names.target = file.table({kShared, kSource, kTarget}, target, d, target_key);
   } else {
-    names.source = file.table({kSource}, source, d);
-    names.target = config.tied_output ? file.table({kTarget, kOutput}, target, d) : file.table({kTarget}, target, d);
+    names.source = file.table({kSource}, source, d, "vocab_size");
+    names.target = config.tied_output ? file.table({kTarget, kOutput}, target, d, target_key)
+                                      : file.table({kTarget}, target, d, target_key);
   }
-  if (!config.tied_output) names.output = file.table({kOutput}, target, d);
+  if (!config.tied_output) names.output = file.table({kOutput}, target, d, target_key);
   return names;
 }
 

@@ -1,5 +1,6 @@
 // Reader of a HuggingFace MarianMT folder: config.json, generation_config.json, the weights (converter/weight_files.h),
-// source.spm, target.spm and vocab.json (and target_vocab.json where the vocabularies are separate).
+// source.spm, target.spm and vocab.json (and target_vocab.json where the vocabularies are separate). Where there is no
+// vocab.json, tokenizer.json stands for it.
 #pragma once
 
 #include <string>

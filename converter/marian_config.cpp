@@ -192,7 +192,11 @@ Result<MarianConfig> read_marian_config(const std::string& folder) {
     if (!read) return read.error();
     generation_json = std::move(*read);
   }
-  JsonFields config(*json, "config.json");
+  return parse_marian_config(*json, generation_json);
+}
+
+Result<MarianConfig> parse_marian_config(const Json& config_json, const Json& generation_json) {
+  JsonFields config(config_json, "config.json");
   JsonFields generation(generation_json, "generation_config.json");
 
   MarianConfig marian;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,7 @@ struct MarianConfig {
 // matters in training only (dropout, init_std) or in beam search only (num_beams, length_penalty, early_stopping,
 // renormalize_logits), and the length limits (forced_eos_token_id, max_length), for which the runtime has its own rule.
 Result<MarianConfig> read_marian_config(const std::string& folder);
+// The same from memory; an empty object where there is no generation_config.json.
+Result<MarianConfig> parse_marian_config(const nlohmann::json& config, const nlohmann::json& generation);
 
 }  // namespace dragoman

@@ -1,62 +1,68 @@
 // source.spm, target.spm and vocab.json of a MarianMT folder. Ids come from vocab.json, not from the .spm.
 #include <algorithm>
-#include <set>
+#include <cstring>
 
 #include "converter/file.h"
 #include "converter/json_fields.h"
 #include "converter/marian.h"
 #include "converter/sentencepiece.h"
+#include "converter/vocabulary.h"
 
 namespace dragoman {
 namespace {
 
 using Json = nlohmann::json;
 
-// Pieces and ids in the order of the file, which decides when two pieces share an id.
-Result<Vocabulary> read_vocabulary(const std::string& folder, const char* name) {
+// The folder's vocabulary, and the file it came from: vocab.json, or tokenizer.json where there is none.
+struct NamedVocabulary {
+  const char* file = nullptr;
+  Vocabulary pieces;
+};
+
+Result<NamedVocabulary> read_vocabulary(const std::string& folder, const char* name) {
+  const bool fast = std::strcmp(name, "tokenizer.json") == 0;
   const Result<SourceFile> file = SourceFile::open(folder + "/" + name);
   if (!file) return file.error();
-  Vocabulary vocabulary;
-  std::set<std::string> pieces;
-  std::string piece, twice, odd;
-  const auto collect = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      piece = value.get_ref<std::string&>();
-      if (!pieces.insert(piece).second) twice = piece;
-    } else if (event == Json::parse_event_t::value && depth == 1) {
-      const bool id = value.is_number_unsigned() && value.get<uint64_t>() < kMaxVocabulary;
-      if (!id) odd = piece;
-      if (id) vocabulary.emplace_back(piece, static_cast<int32_t>(value.get<uint64_t>()));
-    } else if (depth > 1) {
-      odd = piece;
-    }
-    return depth <= kDeepestJson;
-  };
-  const std::string_view text = file->text();
-  const Json json = Json::parse(text.begin(), text.end(), collect, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object())
-    return fail("%s is not a JSON object: it may be cut short or damaged", name);
-  if (!odd.empty()) return fail("%s: the id of piece \"%s\" is not a whole number", name, printable(odd).c_str());
-  if (!twice.empty()) return fail("%s: piece \"%s\" is listed twice", name, printable(twice).c_str());
-  return vocabulary;
+  Result<Vocabulary> pieces = fast ? parse_fast_tokenizer(file->text(), name) : parse_vocabulary(file->text(), name);
+  if (!pieces) return pieces.error();
+  return NamedVocabulary{name, std::move(*pieces)};
 }
 
-// Every id below `size` has a piece, and no other id is there.
-Status check_vocabulary(const Vocabulary& vocabulary, uint32_t size, const char* name, const char* size_key) {
+Result<NamedVocabulary> read_source_vocabulary(const std::string& folder, bool separate) {
+  if (file_exists(folder + "/vocab.json")) return read_vocabulary(folder, "vocab.json");
+  if (!file_exists(folder + "/tokenizer.json"))
+    return fail(
+        "%s has neither vocab.json nor tokenizer.json, which say what id a piece has: copy vocab.json from where "
+        "the model comes from",
+        folder.c_str());
+  if (separate)
+    return fail(
+        "%s has no vocab.json, and tokenizer.json cannot stand for it: tokenizer_config.json says that source and "
+        "target have separate vocabularies (separate_vocabs); copy vocab.json and target_vocab.json",
+        folder.c_str());
+  return read_vocabulary(folder, "tokenizer.json");
+}
+
+// Every id below `size`, the rows of the model's table, has a piece, and no other id is there.
+Status check_vocabulary(const NamedVocabulary& vocabulary, uint32_t size, const char* size_key) {
+  const char* name = vocabulary.file;
   std::vector<bool> present(size);
-  for (const auto& [piece, id] : vocabulary) {
+  for (const auto& [piece, id] : vocabulary.pieces) {
     if (static_cast<uint32_t>(id) >= size)
-      return fail("%s: piece \"%s\" has id %d, but config.json says %s is %u: the files do not belong together", name,
-                  printable(piece).c_str(), id, size_key, size);
+      return fail(
+          "%s has %zu pieces, and \"%s\" has id %d, but the model has rows for %u ids (%s): pieces were added to a "
+          "model that was not resized, or the file is another model's; take the one the model was trained with",
+          name, vocabulary.pieces.size(), printable(piece).c_str(), id, size, size_key);
     present[static_cast<size_t>(id)] = true;
   }
   const auto missing = std::count(present.begin(), present.end(), false);
   if (missing == 0) return Done{};
   const auto first = std::find(present.begin(), present.end(), false) - present.begin();
+  const bool at_end = first + missing == static_cast<ptrdiff_t>(size);
   return fail(
-      "%s has no piece for id %td (%td of %u ids lack one; config.json says %s is %u): add a piece for each, so "
-      "that whatever the model produces has a text",
-      name, first, missing, size, size_key, size);
+      "%s has no piece for id %td (%td of the %u ids of %s lack one)%s: add a piece for each, such as \"<unused%td>\", "
+      "so that whatever the model produces has a text",
+      name, first, missing, size, size_key, at_end ? ": the model was resized or padded after training" : "", first);
 }
 
 // How the special pieces are spelt: tokenizer_config.json may say so, as a text or as {"content": text}.
@@ -121,31 +127,29 @@ Status read_marian_tokenizers(const std::string& folder, Checkpoint& checkpoint)
   const Result<SpecialNames> names = read_special_names(folder);
   if (!names) return names.error();
   const bool separate = names->separate_vocabularies;
-  const char* target_file = separate ? "target_vocab.json" : "vocab.json";
-  const Result<Vocabulary> source = read_vocabulary(folder, "vocab.json");
+  const Result<NamedVocabulary> source = read_source_vocabulary(folder, separate);
   if (!source) return source.error();
-  const Result<Vocabulary> target = separate ? read_vocabulary(folder, target_file) : source;
+  const Result<NamedVocabulary> target = separate ? read_vocabulary(folder, "target_vocab.json") : source;
   if (!target) return target.error();
-  if (const Status ok = check_vocabulary(*source, arch.source_vocabulary, "vocab.json", "vocab_size"); !ok) return ok;
-  if (const Status ok = check_vocabulary(*target, arch.target_vocabulary, target_file, "decoder_vocab_size"); !ok)
-    return ok;
+  if (const Status ok = check_vocabulary(*source, arch.source_vocabulary, "vocab_size"); !ok) return ok;
+  if (const Status ok = check_vocabulary(*target, arch.target_vocabulary, "decoder_vocab_size"); !ok) return ok;
 
-  const Result<SpecialIds> source_ids = find_specials(*source, *names, arch, "vocab.json");
+  const Result<SpecialIds> source_ids = find_specials(source->pieces, *names, arch, source->file);
   if (!source_ids) return source_ids.error();
-  const Result<SpecialIds> target_ids = find_specials(*target, *names, arch, target_file);
+  const Result<SpecialIds> target_ids = find_specials(target->pieces, *names, arch, target->file);
   if (!target_ids) return target_ids.error();
   if (source_ids->unk != target_ids->unk)
     return fail("vocab.json and target_vocab.json give %s different ids, %d and %d: the runtime needs one",
                 printable(names->unk).c_str(), source_ids->unk, target_ids->unk);
   if (target_ids->pad != static_cast<int32_t>(arch.pad))
     return fail("%s gives %s the id %d (-1: none), but config.json says pad_token_id is %u: make them agree",
-                target_file, printable(names->pad).c_str(), target_ids->pad, arch.pad);
+                target->file, printable(names->pad).c_str(), target_ids->pad, arch.pad);
   arch.unk = static_cast<uint32_t>(target_ids->unk);
 
-  Result<std::vector<std::byte>> blob = compile(folder, "source.spm", *source, *source_ids);
+  Result<std::vector<std::byte>> blob = compile(folder, "source.spm", source->pieces, *source_ids);
   if (!blob) return blob.error();
   checkpoint.source_tokenizer = std::move(*blob);
-  blob = compile(folder, "target.spm", *target, *target_ids);
+  blob = compile(folder, "target.spm", target->pieces, *target_ids);
   if (!blob) return blob.error();
   checkpoint.target_tokenizer = std::move(*blob);
   if (checkpoint.source_tokenizer == checkpoint.target_tokenizer) {

@@ -85,6 +85,8 @@ Status read_trainer(string_view message, SentencePieceModel& model) {
   return Done{};
 }
 
+constexpr size_t kMaxRuleBytes = size_t{1} << 27;
+
 // The library's compiled rules: byte count of a Darts double array, the array, then NUL-terminated replacements that
 // the array's values point to. Walks the array once and lists the rules, because our own tries are checked more
 // cheaply.
@@ -174,6 +176,9 @@ class CharsMap {
       return fail("%s: a normalisation rule writes %zu bytes; at most %u are supported", model_.name.c_str(),
                   text.size(), kMaxReplacementBytes);
     }
+    // Shared endings let a small table write out rules without end. SentencePiece's own 225,000 take 17 MB.
+    rule_bytes_ += key.size() + text.size() + sizeof model_.rules[0];
+    if (rule_bytes_ > kMaxRuleBytes) return damaged(model_, "the normalisation table");
     model_.rules.emplace_back(key, text);
     return Done{};
   }
@@ -181,6 +186,7 @@ class CharsMap {
   string_view blob_;
   SentencePieceModel& model_;
   string_view units_, replacements_;
+  size_t rule_bytes_ = 0;
   std::vector<std::string> labels_;
   std::vector<bool> searched_;
 };

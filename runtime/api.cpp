@@ -7,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "runtime/arena.h"
 #include "runtime/dragoman.h"
+#include "runtime/languages.h"
 #include "runtime/mapped_file.h"
 #include "runtime/model.h"
 #include "runtime/selftest.h"
@@ -79,9 +80,12 @@ Limits limits_of(const dragoman_limits& l) {
   return {l.slots, l.source, l.target, l.positions, l.threads};
 }
 
-Options options_of(const dragoman_options* o) {
+// Numbers of languages outside are ids plus one: 0 is none.
+Options options_of(const dragoman_options* o, const Tokenizer& tokenizer) {
   if (!o) return {};
   Options options;
+  const auto language = static_cast<int32_t>(std::min<uint32_t>(o->target_language, INT32_MAX)) - 1;
+  if (!tokenizer.language(language).empty()) options.target_language = language;
   options.cut_loops = o->cut_loops != 0;
   options.scores = o->scores != 0;
   if (o->token) {
@@ -184,6 +188,26 @@ int dragoman_verify(const dragoman_model* model, const char* isa, dragoman_error
                 error);
 }
 
+int dragoman_find_language(const dragoman_model* model, const char* name, uint32_t* language, dragoman_error* error) {
+  if (!model || !name || !language)
+    return report(fail("dragoman_find_language: no %s (NULL)", !model ? "model" : !name ? "name" : "language"), error);
+  *language = 0;
+  const Result<int32_t> id = find_language(model->model, name);
+  if (!id) return report(id.error(), error);
+  *language = static_cast<uint32_t>(*id) + 1;
+  return 0;
+}
+
+uint32_t dragoman_next_language(const dragoman_model* model, uint32_t after, const char** name, size_t* bytes) {
+  if (!model || !name || !bytes) return 0;
+  const Tokenizer& tokenizer = model->model.source;
+  const int32_t id = tokenizer.next_language(static_cast<int32_t>(std::min<uint32_t>(after, INT32_MAX)) - 1);
+  if (id < 0) return 0;
+  *name = tokenizer.language(id).data();
+  *bytes = tokenizer.language(id).size();
+  return static_cast<uint32_t>(id) + 1;
+}
+
 int dragoman_make_plan(const dragoman_model* model, const dragoman_limits* limits, dragoman_plan* plan,
                        dragoman_error* error) {
   if (!model || !plan) return report(fail("dragoman_make_plan: no %s (NULL)", model ? "plan" : "model"), error);
@@ -248,7 +272,8 @@ int dragoman_translate(dragoman_translator* translator, const char* text, size_t
                       },
                       take_single, &single};
   translator->translator->start_line();
-  translator->translator->translate(source, {add_part, &single}, options_of(options));
+  translator->translator->translate(source, {add_part, &single},
+                                    options_of(options, translator->translator->model().source));
   if (single.result.target_ids) single.result.score /= static_cast<double>(single.result.target_ids);
   if (single.result.bytes > single.capacity) single.result.flags |= DRAGOMAN_TRUNCATED;
   if (out_bytes) out[std::min(single.result.bytes, single.capacity)] = 0;
@@ -281,7 +306,7 @@ int dragoman_translate_lines(dragoman_translator* translator, const dragoman_lin
                     to->part(to->user, &output);
                   },
                   user};
-  translator->translator->translate(source, sink, options_of(options));
+  translator->translator->translate(source, sink, options_of(options, translator->translator->model().source));
   return 0;
 }
 

@@ -84,6 +84,15 @@ DRAGOMAN_API void dragoman_close(dragoman_model* model);
 /* Checks every tensor's checksum and replays the stored self-test with the named kernels (NULL: the best). */
 DRAGOMAN_API int dragoman_verify(const dragoman_model* model, const char* isa, dragoman_error* error);
 
+/* Target languages of a multilingual model, for dragoman_options.target_language. name is "deu" or ">>deu<<". The error
+ * lists what the model has. */
+DRAGOMAN_API int dragoman_find_language(const dragoman_model* model, const char* name, uint32_t* language,
+                                        dragoman_error* error);
+/* All of them, one after the other: begin with 0; 0 comes back after the last, and at once where the model has none.
+ * The name ("deu", without a final zero) lives as long as the model. */
+DRAGOMAN_API uint32_t dragoman_next_language(const dragoman_model* model, uint32_t after, const char** name,
+                                             size_t* bytes);
+
 /* Zero anywhere means "choose for me". */
 typedef struct dragoman_limits {
   uint32_t slots;     /* sentences decoded side by side (1) */
@@ -129,6 +138,9 @@ typedef struct dragoman_options {
   /* Called for every id as it comes; return 0 to stop that part. part counts from 0 in each call. May be NULL. */
   int (*token)(void* user, uint64_t part, int32_t id);
   void* token_user;
+  /* From dragoman_find_language; 0: none. It is the first source id of every text, of each part where a text is long. A
+   * text that begins with a language of its own, ">>deu<< Good morning.", keeps that one. */
+  uint32_t target_language;
 } dragoman_options;
 
 typedef struct dragoman_result {

@@ -53,6 +53,21 @@ class Model {
   explicit operator bool() const { return handle_; }
   const dragoman_model* get() const { return handle_; }
   bool verify(Error& error, const char* isa = nullptr) const { return dragoman_verify(handle_, isa, &error) == 0; }
+  // For Options::target_language: "deu" or ">>deu<<". 0, and a sentence that lists them, where the model has it not.
+  uint32_t find_language(const char* name, Error& error) const {
+    uint32_t language = 0;
+    dragoman_find_language(handle_, name, &language, &error);
+    return language;
+  }
+  // Calls visit(std::string_view name) for each target language.
+  template <class Visit>
+  void each_language(const Visit& visit) const {
+    const char* name = nullptr;
+    size_t bytes = 0;
+    for (uint32_t at = 0; (at = dragoman_next_language(handle_, at, &name, &bytes)) != 0;) {
+      visit(std::string_view(name, bytes));
+    }
+  }
   bool plan(const Limits& limits, Plan& plan, Error& error) const {
     const dragoman_limits plain{limits.slots, limits.source, limits.target, limits.positions, limits.threads};
     return dragoman_make_plan(handle_, &plain, &plan, &error) == 0;

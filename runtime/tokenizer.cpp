@@ -13,11 +13,18 @@ bool begins_with(std::string_view text, std::string_view with) {
   return text.size() >= with.size() && std::memcmp(text.data(), with.data(), with.size()) == 0;
 }
 
+constexpr size_t kLongestLanguage = 64;  // with its brackets, in a text: always inside the window a translator sees
 constexpr size_t kSlack = 64;  // normalised bytes beyond twice the text: dummy prefix, short texts of many spaces
 
 // Scratch per normalised byte: the text itself and what the algorithm keeps about it.
 constexpr size_t kUnigramBytes = 1 + sizeof(UnigramNode);
 constexpr size_t kBpeBytes = 1 + 2 * sizeof(uint64_t) + 2 * sizeof(uint16_t);
+
+// "deu" of ">>deu<<"; empty for any other piece.
+std::string_view bare_language(std::string_view piece) {
+  const bool marked = piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<");
+  return marked ? piece.substr(2, piece.size() - 4) : std::string_view();
+}
 
 // Writes pieces as text. Where the buffer ends, the text ends.
 class TextWriter {
@@ -168,6 +175,11 @@ Status Tokenizer::check_entries() {
   }
   if (!good) return fail("the tokenizer's list of ids is damaged; convert the model again");
   max_piece_bytes_ = longest;
+  for (size_t id = 0; id < entries_.size(); ++id) {
+    if (bare_language(text_of(entries_[id])).empty()) continue;
+    if (first_language_ < 0) first_language_ = int32_t(id);
+    last_language_ = int32_t(id);
+  }
   return Done{};
 }
 
@@ -281,6 +293,35 @@ size_t Tokenizer::max_piece_bytes() const {
 std::string_view Tokenizer::piece(int32_t id) const {
   if (id < 0 || size_t(id) >= entries_.size()) return {};
   return text_of(entries_[size_t(id)]);
+}
+
+std::string_view Tokenizer::language(int32_t id) const {
+  return bare_language(piece(id));
+}
+
+int32_t Tokenizer::next_language(int32_t after) const {
+  if (!has_languages()) return -1;
+  for (int32_t id = std::max(first_language_, after + 1); id <= last_language_; ++id) {
+    if (!language(id).empty()) return id;
+  }
+  return -1;
+}
+
+int32_t Tokenizer::find_language(std::string_view name) const {
+  for (int32_t id = -1; (id = next_language(id)) >= 0;) {
+    if (language(id) == name) return id;
+  }
+  return -1;
+}
+
+Tokenizer::Leading Tokenizer::leading_language(std::string_view text) const {
+  if (!has_languages() || !text.starts_with(">>")) return {};
+  const size_t end = text.substr(0, kLongestLanguage).find("<<", 2);
+  if (end == text.npos) return {};
+  const std::string_view name = text.substr(2, end - 2);
+  if (name.empty() || name.find(' ') != name.npos) return {};
+  const int32_t id = find_language(name);
+  return {end + 2, id >= 0 ? id : int32_t(header_->unk_id)};
 }
 
 const char* Tokenizer::algorithm() const {

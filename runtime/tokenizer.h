@@ -41,6 +41,21 @@ class Tokenizer {
   // The piece of an id as in the vocabulary ("\u2581the"), for people who debug a model. Empty if out of range.
   std::string_view piece(int32_t id) const;
 
+  // Target languages of a multilingual model: pieces of the form ">>deu<<". One of them stands before a text.
+  bool has_languages() const { return first_language_ >= 0; }
+  std::string_view language(int32_t id) const;             // "deu"; empty where the id is no language
+  int32_t next_language(int32_t after) const;              // the lowest such id above `after` (-1: of all), or -1
+  int32_t find_language(std::string_view language) const;  // -1: none
+
+  // A language that begins a text is one id, and unk where the model does not know it: so HuggingFace's MarianTokenizer
+  // reads it, and encode() knows nothing of it. Here it must not have a space inside, and in a model without languages
+  // there is none: a quotation between >> and << stays text.
+  struct Leading {
+    size_t bytes = 0;  // 0: the text begins with none
+    int32_t id = -1;
+  };
+  Leading leading_language(std::string_view text) const;
+
   // For `inspect`.
   const char* algorithm() const;  // "unigram" or "bpe"
   uint32_t pieces() const;
@@ -57,6 +72,7 @@ class Tokenizer {
   const char* strings_ = nullptr;
   std::string_view unknown_surface_;
   size_t max_piece_bytes_ = 0;
+  int32_t first_language_ = -1, last_language_ = -1;  // lowest and highest id; -1: none
 
   Status check_and_point(uint32_t vocabulary);
   Status check_entries();

@@ -62,6 +62,7 @@ bool Translator::read_part(const Call& call, Part& part) {
   part.finished = false;
   part.loops.reset();
   part.admitted = part.encoded = part.done = seconds_now();
+  if (!line_is_split_) line_language_ = call.options.target_language;
   if (input.text.data()) {
     read_text(call, input, part);
   } else {
@@ -72,36 +73,51 @@ bool Translator::read_part(const Call& call, Part& part) {
   return true;
 }
 
+// The line's target language, if it has one, is the first id of each of its parts. Returns how many ids that is.
+size_t Translator::put_language(Part& part) const {
+  if (line_language_ < 0 || part.source.size() < 3) return 0;  // a source of two ids: one, and eos
+  part.source[0] = line_language_;
+  return 1;
+}
+
 void Translator::read_ids(const Call& call, const Input& input, Part& part) {
   const int32_t eos = static_cast<int32_t>(context_.model->arch.eos);
   const bool has_eos = !input.ids.empty() && input.ids.back() == eos;
   const auto ids = has_eos ? input.ids.first(input.ids.size() - 1) : input.ids;
-  const size_t take = std::min(ids.size(), part.source.size() - 1);
+  const bool has_own = !line_is_split_ && !ids.empty() && !context_.model->source.language(ids[0]).empty();
+  if (has_own) line_language_ = ids[0];
+  const size_t before = has_own ? 0 : put_language(part);
+  const size_t take = std::min(ids.size(), part.source.size() - 1 - before);
   part.line_end = input.complete && take == ids.size();
   for (size_t i = 0; i < take; ++i) {
     const bool known = ids[i] >= 0 && static_cast<uint32_t>(ids[i]) < context_.model->arch.source_vocabulary;
-    part.source[i] = known ? ids[i] : static_cast<int32_t>(context_.model->arch.unk);
+    part.source[before + i] = known ? ids[i] : static_cast<int32_t>(context_.model->arch.unk);
     if (!known) part.flags |= kUnknown;
   }
-  part.source_count = take;
+  part.source_count = take > 0 ? before + take : 0;
   if (take > 0) part.source[part.source_count++] = eos;
   call.source.take(call.source.user, part.line_end ? input.ids.size() : take);
 }
 
 void Translator::read_text(const Call& call, const Input& input, Part& part) {
   const Tokenizer& tokenizer = context_.model->source;
-  const std::string_view text = beginning_of(input.text, plan_.window_bytes);
+  const Tokenizer::Leading own = line_is_split_ ? Tokenizer::Leading{} : tokenizer.leading_language(input.text);
+  if (own.bytes > 0) line_language_ = own.id;
+  const size_t before = put_language(part);
+  const std::span<int32_t> room = part.source.subspan(before, part.source.size() - 1 - before);
+  std::string_view text = beginning_of(input.text, plan_.window_bytes);
   const bool whole = input.complete && text.size() == input.text.size();
+  text.remove_prefix(own.bytes);
   Encoded encoded;
-  const size_t used = cut_to_fit(text, whole, [&](std::string_view beginning) {
-    encoded = tokenizer.encode(beginning, token_scratch_, part.source.first(part.source.size() - 1));
-    return encoded.fits;
-  });
+  const size_t used = own.bytes + cut_to_fit(text, whole, [&](std::string_view beginning) {
+                        encoded = tokenizer.encode(beginning, token_scratch_, room);
+                        return encoded.fits;
+                      });
   if (!encoded.fits) encoded = {.unknown = true};  // one character with more ids than the longest source
   part.line_end = input.complete && used == input.text.size();
-  part.source_count = encoded.count;
+  part.source_count = encoded.count > 0 ? before + encoded.count : 0;  // a language alone is an empty line
   if (encoded.count > 0) part.source[part.source_count++] = static_cast<int32_t>(context_.model->arch.eos);
-  if (encoded.unknown) part.flags |= kUnknown;
+  if (encoded.unknown || line_language_ == static_cast<int32_t>(context_.model->arch.unk)) part.flags |= kUnknown;
   if (encoded.invalid_utf8) part.flags |= kInvalidUtf8;
   call.source.take(call.source.user, used);
 }

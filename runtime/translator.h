@@ -89,6 +89,8 @@ struct Options {
   // Called for every id as it comes; false stops that part. May be null.
   bool (*token)(void* user, uint64_t part, int32_t id) = nullptr;
   void* token_user = nullptr;
+  // Of Tokenizer::find_language: stands before every part of a line, unless the line begins with a language itself.
+  int32_t target_language = -1;
 };
 
 // For tests, verify and the converter: sees the numbers as they pass.
@@ -140,6 +142,7 @@ class Translator {
   bool read_part(const Call& call, Part& part);
   void read_ids(const Call& call, const Input& input, Part& part);
   void read_text(const Call& call, const Input& input, Part& part);
+  size_t put_language(Part& part) const;
 
   void admit(const Call& call);
   size_t admit_batch(const Call& call);
@@ -163,6 +166,7 @@ class Translator {
   bool waiting_ = false;            // part next_ is read, but there is no room for it yet
   bool drained_ = false;            // the source had nothing more to show
   bool line_is_split_ = false;      // the current line has had a part before
+  int32_t line_language_ = -1;      // the target language of the current line, or -1
   Part** active_ = nullptr;         // up to Limits::slots
   size_t active_count_ = 0;
   Part** entering_ = nullptr;  // parts of one encoder batch

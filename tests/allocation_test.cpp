@@ -122,8 +122,9 @@ void part(void* user, const dragoman_output* output) {
 bool run(const char* path, const char* isa, uint32_t slots, uint32_t threads) {
   static char long_text[1000];
   for (size_t i = 0; i + 1 < sizeof long_text; ++i) long_text[i] = i % 60 == 59 ? '.' : i % 6 ? 'a' : ' ';
-  const char* texts[6] = {"Good morning.", "",       "A man is riding a bicycle.", "\xff\xfe odd \xf0\x9f\x98\x80 text",
-                          long_text,       "1, 2, 3"};
+  const char* texts[6] = {
+      "Good morning.", "",       ">>fra<< A man is riding a bicycle.", "\xff\xfe odd \xf0\x9f\x98\x80 text",
+      long_text,       "1, 2, 3"};
   dragoman_model* model = nullptr;
   dragoman_translator* translator = nullptr;
   dragoman_plan plan;
@@ -135,7 +136,10 @@ bool run(const char* path, const char* isa, uint32_t slots, uint32_t threads) {
     return false;
   }
   static char out[1 << 20];
-  const dragoman_options options{1, 1, nullptr, nullptr};
+  dragoman_options options{1, 1, nullptr, nullptr, 0};
+  const char* name = nullptr;
+  size_t bytes = 0;
+  options.target_language = dragoman_next_language(model, 0, &name, &bytes);  // none but in the model with languages
   Lines lines{texts, 60};
   const dragoman_lines io{peek, take, part, &lines};
 

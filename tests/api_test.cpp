@@ -153,7 +153,8 @@ TEST_CASE("api: the token callback sees the ids and can stop") {
       .cut_loops = 0,
       .scores = 0,
       .token = [](void* user, uint64_t, int32_t) -> int { return --*static_cast<size_t*>(user) > 0; },
-      .token_user = &left};
+      .token_user = &left,
+      .target_language = 0};
   std::vector<char> buffer(translator.plan().output_bytes);
   const dg::Translation t = translator.translate("They are pretty.", buffer, &options);
   CHECK(t.result.target_ids == 4);
@@ -164,7 +165,7 @@ TEST_CASE("api: mean log-probability is negative and repeatable") {
   dg::Error error{};
   const dg::Model model = dg::Model::open(model_path("tiny-none").c_str(), error);
   auto translator = dg::Translator::start(model, {}, error);
-  const dg::Options options{.cut_loops = 0, .scores = 1, .token = nullptr, .token_user = nullptr};
+  const dg::Options options{.cut_loops = 0, .scores = 1, .token = nullptr, .token_user = nullptr, .target_language = 0};
   std::vector<char> buffer(translator.plan().output_bytes);
   const double score = translator.translate("Hello there.", buffer, &options).result.score;
   CHECK(score < 0);

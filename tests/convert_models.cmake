@@ -1,5 +1,5 @@
 # cmake -DCONVERT=... -DOUT=... -DDATA=... -DSHARED=... -P convert_models.cmake
-# Converts tests/data/tiny, and en-de where its checkpoint is there, to float32 and int8.
+# Converts tests/data/tiny, and en-de where its checkpoint is there, to float32 and int8; and tiny-languages.
 file(MAKE_DIRECTORY ${OUT})
 foreach(model tiny en-de)
   set(source ${DATA}/${model})
@@ -21,3 +21,14 @@ foreach(model tiny en-de)
     endif()
   endforeach()
 endforeach()
+
+# Tiny with two target languages, in the place of two byte pieces.
+set(out ${OUT}/tiny-languages.dgm)
+if(${CONVERT} IS_NEWER_THAN ${out})
+  file(COPY ${DATA}/tiny DESTINATION ${OUT})
+  file(READ ${OUT}/tiny/vocab.json vocabulary)
+  string(REPLACE "<0x01>" ">>deu<<" vocabulary "${vocabulary}")
+  string(REPLACE "<0x02>" ">>fra<<" vocabulary "${vocabulary}")
+  file(WRITE ${OUT}/tiny/vocab.json "${vocabulary}")
+  execute_process(COMMAND ${CONVERT} --quiet ${OUT}/tiny ${out} COMMAND_ERROR_IS_FATAL ANY)
+endif()

@@ -139,9 +139,30 @@ TEST_CASE("vocabularies that do not fit are refused by name") {
       {"vocab.json gives <pad> the id -1", [](F& f) { f.vocabulary["<nil>"] = 399, f.vocabulary.erase("<pad>"); }},
       {"gives </s> the id 5, but config.json says eos_token_id is 0",
        [](F& f) { f.vocabulary["</s>"] = 5, f.vocabulary["<end>"] = 0; }},
-      {"piece \"<more>\" has id 400, but config.json says vocab_size is 400",
+      {"vocab.json has 401 pieces, and \"<more>\" has id 400, but the model has rows for 400 ids (vocab_size): pieces "
+       "were "
+       "added to a model that was not resized",
        [](F& f) { f.vocabulary["<more>"] = 400; }},
-      {"no piece for id 399 (1 of 400 ids lack one", [](F& f) { f.vocabulary.erase("<pad>"); }},
+      {"no piece for id 399 (1 of the 400 ids of vocab_size lack one): the model was resized or padded after training: "
+       "add",
+       [](F& f) { f.vocabulary.erase("<pad>"); }},
+      {"no piece for id 7 (1 of the 400 ids of vocab_size lack one): add a piece for each, such as \"<unused7>\"",
+       [](F& f) { f.vocabulary.erase("<0x05>"); }},
+      {"model.shared.weight has 400 rows, but config.json says vocab_size is 401: the model was resized",
+       [](F& f) { f.config["vocab_size"] = f.config["decoder_vocab_size"] = 401, f.vocabulary["<more>"] = 400; }},
+      {"model.shared.weight has 408 rows, but config.json says vocab_size is 400: the model was resized, or the two "
+       "files are "
+       "of different models; if the vocabulary has 408 pieces, set vocab_size to 408",
+       [](F& f) {
+         f.tensors["model.shared.weight"].shape[0] = 408;
+         f.tensors["model.shared.weight"].values.resize(408 * 32);
+       }},
+      {"final_logits_bias has shape (1, 400), but config.json asks for (1, 401)",
+       [](F& f) {
+         f.config["vocab_size"] = f.config["decoder_vocab_size"] = 401;
+         f.tensors["model.shared.weight"].shape[0] = 401;
+         f.tensors["model.shared.weight"].values.resize(401 * 32);
+       }},
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = "1"; }},
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = {1}; }},
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = -1; }},
@@ -163,7 +184,7 @@ TEST_CASE("folders that lack a file, or have something else in its place, are re
       {"source.spm", nullptr, "source.spm cannot be opened"},
       {"target.spm", "<!doctype html>", "target.spm is a web page"},
       {"source.spm", "not a SentencePiece model", "source.spm"},
-      {"vocab.json", nullptr, "vocab.json cannot be opened"},
+      {"vocab.json", nullptr, "has neither vocab.json nor tokenizer.json"},
       {"vocab.json", "{\"a\": 1, \"a\": 2}", "piece \"a\" is listed twice"},
       {"vocab.json", "{\"a\": 1", "vocab.json is not a JSON object"},
   };

@@ -50,7 +50,7 @@ std::vector<Variant> variants() {
   add("untied output").tied_output = false;
   add("separate embeddings").shared_embeddings = false;
   add("tied copies").tied_copies = true;
-  add("stored positions").stored_positions = true;
+  add("learned positions").stored_positions = true;
   add("vocabulary of 405").extra_pieces = 5;
   add("few positions").positions = 16;
   SyntheticModel& uneven = add("uneven depth, heads and ffn");
@@ -62,6 +62,14 @@ std::vector<Variant> variants() {
   separate.shared_embeddings = separate.tied_output = false;
   separate.separate_vocabularies = true;
   separate.extra_pieces = 1;
+  SyntheticModel& smaller = add("separate vocabularies, the target's smaller and tied to the output");
+  smaller.shared_embeddings = false;
+  smaller.separate_vocabularies = true;
+  smaller.extra_pieces = 45;
+  SyntheticModel& languages = add("target languages, learned positions, untied output");
+  languages.languages = {"deu", "fra"};
+  languages.stored_positions = true;
+  languages.tied_output = false;
   SyntheticModel& all = add("everything");
   all.pre_norm = all.embedding_norm = all.final_norm = all.stored_positions = true;
   all.shared_embeddings = all.tied_output = false;

@@ -21,8 +21,8 @@ namespace dragoman::test {
 std::string shared_path(const std::string& name);
 // tests/data in the source tree.
 std::string data_path(const std::string& name);
-// A .dgm made by the fixture `convert_models`: "tiny-none", "tiny-int8", "en-de-none", "en-de-int8". "" where the
-// source was not there.
+// A .dgm made by the fixture `convert_models`: "tiny-none", "tiny-int8", "tiny-languages" (deu and fra), "en-de-none",
+// "en-de-int8". "" where the source was not there.
 std::string model_path(const std::string& name);
 // More work than a quick run should do: DRAGOMAN_FULL=1.
 bool full_run();

@@ -76,11 +76,14 @@ SyntheticFolder::~SyntheticFolder() {
 
 void SyntheticFolder::add_vocabularies(const SyntheticModel& model) {
   vocabulary = Json::parse(read_bytes(kTiny + "vocab.json"));
-  for (uint32_t i = 0; i < model.extra_pieces; ++i) vocabulary["<extra" + std::to_string(i) + ">"] = 400 + i;
+  if (model.separate_vocabularies) {
+    target_vocabulary = vocabulary;
+    for (uint32_t i = 0; i < 3; ++i) target_vocabulary["<more" + std::to_string(i) + ">"] = 400 + i;
+  }
+  uint32_t next = 400;
+  for (uint32_t i = 0; i < model.extra_pieces; ++i) vocabulary["<extra" + std::to_string(i) + ">"] = next++;
+  for (const std::string& language : model.languages) vocabulary[">>" + language + "<<"] = next++;
   tokenizer_config = {{"separate_vocabs", model.separate_vocabularies}};
-  if (!model.separate_vocabularies) return;
-  target_vocabulary = vocabulary;
-  for (uint32_t i = 0; i < 3; ++i) target_vocabulary["<more" + std::to_string(i) + ">"] = vocabulary.size() + i;
 }
 
 void SyntheticFolder::add_config(const SyntheticModel& model) {

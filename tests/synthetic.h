@@ -16,11 +16,12 @@ struct SyntheticModel {
   uint32_t encoder_heads = 2, decoder_heads = 2;
   uint32_t encoder_ffn = 48, decoder_ffn = 48;
   uint32_t positions = 64;
-  uint32_t extra_pieces = 0;  // ids beyond the fixture's 400: 5 makes the vocabulary no multiple of 16
+  uint32_t extra_pieces = 0;                // ids beyond the fixture's 400: 5 makes the vocabulary no multiple of 16
+  std::vector<std::string> languages = {};  // target languages: pieces ">>deu<<" after those
   std::string activation = "relu";
   bool scale_embedding = true, pre_norm = false, embedding_norm = false, final_norm = false;
   bool shared_embeddings = true, tied_output = true;
-  bool separate_vocabularies = false;  // target_vocab.json, with three pieces more than vocab.json
+  bool separate_vocabularies = false;  // target_vocab.json, with 403 pieces: others than vocab.json, fewer or more
   bool stored_positions = false;       // a table of random numbers, another one for each side
   bool tied_copies = false;            // the file repeats tied tensors, as pytorch_model.bin does
   std::string dtype = "F32";           // or F16, BF16

@@ -2,6 +2,7 @@
 #include "runtime/tokenizer.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstring>
@@ -350,3 +351,37 @@ TEST_CASE("models that cannot be repeated to the bit are refused by name") {
   CHECK(message(spm + std::string("\x0A\x05\x0A\x01z\x18\x09", 7)).find("type 9") != std::string::npos);
   CHECK(message(spm + std::string("\x0A\x0A\x0A\x06<0x41>\x18\x06", 12)).find("byte fallback") != std::string::npos);
 }
+
+#ifndef DRAGOMAN_SANITIZED  // sanitizers bring memory of their own
+TEST_CASE("a small .spm whose rules share their endings cannot ask for memory without end") {
+  // Darts: 60 levels of two bytes each, every node a rule: 2^60 ways through 63 KB.
+  constexpr uint32_t kLevels = 60;
+  std::vector<uint32_t> units(256 * (kLevels + 2));
+  units[0] = 256 << 10;
+  for (uint32_t level = 1; level <= kLevels; ++level) {
+    const uint32_t base = 256 * level, next = base + 256;
+    for (const uint32_t label : {'a', 'b'}) units[base ^ label] = ((base ^ label) ^ next) << 10 | 256 | label;
+    units[next] = uint32_t{1} << 31;
+  }
+  const auto field = [](int number, const std::string& bytes) {  // up to 2^21 bytes
+    const size_t size = bytes.size();
+    return std::string(1, char(number << 3 | 2)) + char(size | 128) + char(size >> 7 | 128) + char(size >> 14) + bytes;
+  };
+  const auto bytes = uint32_t(units.size() * sizeof units[0]);
+  std::string rules(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  rules.append(reinterpret_cast<const char*>(units.data()), bytes).append("x", 2);
+  const std::string spm =
+      field(1, field(1, "<unk>") + "\x18\x02") + field(1, field(1, "a")) + field(3, field(2, rules));
+
+  const auto peak_megabytes = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;
+  };
+  const long before = peak_megabytes();
+  const auto model = read_spm(bytes_of(spm), "hostile.spm");
+  REQUIRE_FALSE(model);
+  CHECK(std::strstr(model.error().text, "the normalisation table") != nullptr);
+  CHECK(peak_megabytes() - before < 400);
+}
+#endif

@@ -41,10 +41,14 @@ constexpr char kTranslateText[] =
 Translates each TEXT, or standard input line by line when there is none. One line in, one line out, in order;
 an empty line stays empty. When the input pauses, everything read so far is translated and written: the command
 works as a co-process. Input may be anything, also what is not UTF-8; a line of any length is translated in parts
-that fit the model, in constant memory.
+that fit the model, in constant memory. Lines end with a newline or a carriage return and a newline; the last one need
+not. A byte order mark that begins standard input is dropped.
 
   -m, --model FILE   the model. Without it: $DRAGOMAN_MODEL, then the only .dgm file beside this program, then the
                      only one in <prefix>/share/dragoman
+  --target-language NAME
+                     for models with several target languages (`dragoman inspect` lists them): deu, say. It stands
+                     before every line, unless the line begins with one of its own, such as >>fra<<
   -t, --threads N    threads (1). The translation is the same for any number
   -b, --batch N      sentences side by side (1 for one TEXT, else 16): faster for many lines, more memory.
                      The translation is the same for any number

@@ -91,11 +91,25 @@ void put_tokenizer(TextOut& out, const char* name, const Tokenizer& tokenizer) {
              tokenizer.byte_fallback() ? ", byte fallback" : "");
 }
 
+// What --target-language takes, for a multilingual model.
+void put_languages(TextOut& out, const Tokenizer& tokenizer) {
+  const char* before = "  target languages     ";
+  for (int32_t id = -1; (id = tokenizer.next_language(id)) >= 0; before = ", ") {
+    out.put(before);
+    put_clean(out, tokenizer.language(id));
+  }
+  if (tokenizer.has_languages()) out.put('\n');
+}
+
 void put_tokenizers(TextOut& out, const Model& model) {
   out.put("Tokenizer\n");
-  if (model.has(kSharedTokenizer)) return put_tokenizer(out, "both languages", model.source);
-  put_tokenizer(out, "source", model.source);
-  put_tokenizer(out, "target", model.target);
+  if (model.has(kSharedTokenizer)) {
+    put_tokenizer(out, "both languages", model.source);
+  } else {
+    put_tokenizer(out, "source", model.source);
+    put_tokenizer(out, "target", model.target);
+  }
+  put_languages(out, model.source);
 }
 
 void put_origin(TextOut& out, const Model& model) {

@@ -46,6 +46,15 @@ void LineReader::fill() {
     if (got < 0) error_ = errno;
     at_end_ = true;
   }
+  if (!begun_) drop_byte_order_mark();
+}
+
+// Editors write it before UTF-8 text; it is no part of the first line.
+void LineReader::drop_byte_order_mark() {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (rest().size() < kMark.size() && kMark.starts_with(rest()) && !at_end_) return;  // the rest of it may come
+  if (rest().starts_with(kMark)) begin_ = scanned_ = kMark.size();
+  begun_ = true;
 }
 
 bool LineReader::peek(size_t enough, Line& line) {

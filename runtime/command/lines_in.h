@@ -1,7 +1,8 @@
 // Lines from a file descriptor through one fixed buffer, or from the command line's words, one word a line.
 //
 // A line ends at '\n' (a '\r' before it is dropped) or at the end of the input; its bytes may be anything, NUL
-// included. A line longer than the buffer is seen in parts. Reading never blocks, except in wait().
+// included. A byte order mark that begins the input is dropped. A line longer than the buffer is seen in parts.
+// Reading never blocks, except in wait().
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ class LineReader {
  private:
   bool has_newline();
   void fill();
+  void drop_byte_order_mark();
   std::string_view rest() const { return {buffer_.data() + begin_, end_ - begin_}; }
 
   int fd_ = -1;
@@ -46,6 +48,7 @@ class LineReader {
   size_t scanned_ = 0;   // no newline in [begin_, scanned_); one at scanned_ if has_newline()
   bool at_end_ = false;  // of the input
   bool inside_ = false;  // a part of the current line was taken
+  bool begun_ = false;   // the input's first bytes were looked at
   std::span<char* const> words_;
   bool from_words_ = false;
   uint64_t number_ = 1;

@@ -22,6 +22,7 @@ constexpr unsigned kAll = kModel | kCpu;
 constexpr Option kOptions[] = {
     {.name = "model", .letter = 'm', .commands = kModel, .text = &Settings::model},
     {.name = "isa", .letter = 0, .commands = kTranslate | kVerify | kCpu, .text = &Settings::isa},
+    {.name = "target-language", .letter = 0, .commands = kTranslate, .text = &Settings::target_language},
     {.name = "threads", .letter = 't', .commands = kTranslate | kInspect, .number = &Settings::threads},
     {.name = "batch", .letter = 'b', .commands = kTranslate | kInspect, .number = &Settings::batch},
     {.name = "max-length", .letter = 0, .commands = kTranslate | kInspect, .number = &Settings::max_length},

@@ -15,6 +15,7 @@ enum Command : unsigned { kTranslate = 1, kTokenize = 2, kInspect = 4, kVerify =
 struct Settings {
   const char* model = nullptr;
   const char* isa = nullptr;
+  const char* target_language = nullptr;
   uint32_t threads = 0, batch = 0, max_length = 0, max_source = 0;  // 0: not given
   bool cut_loops = false, json = false, scores = false, ids = false, preload = false, progress = false, quiet = false;
   bool pieces = false, decode = false, target = false;

@@ -56,6 +56,7 @@ class Run {
   bool decode_some();
   size_t encode_part(const Line& line, Encoded& encoded);
   bool starts_word(int32_t id) const { return tokenizer_.piece(id).substr(0, 3) == kSpacePiece; }
+  void put_id(int32_t id);
   void end_line();
 
   const Settings& settings_;
@@ -101,20 +102,27 @@ size_t Run::encode_part(const Line& line, Encoded& encoded) {
   return used;
 }
 
+void Run::put_id(int32_t id) {
+  if (started_) out_.put(' ');
+  started_ = true;
+  if (settings_.pieces) {
+    out_.put(tokenizer_.piece(id));
+  } else {
+    out_.put_integer(id);
+  }
+}
+
 bool Run::encode_some() {
   Line line;
   if (!lines_.peek(kWindow, line)) return false;
+  const bool at_start = !started_ && !cut_;
+  const auto language = at_start && !settings_.target ? tokenizer_.leading_language(line.bytes) : Tokenizer::Leading{};
+  if (language.bytes > 0) put_id(language.id);
+  line.bytes.remove_prefix(language.bytes);
+  lines_.take(language.bytes);
   Encoded encoded;
   const size_t used = encode_part(line, encoded);
-  for (size_t i = 0; i < encoded.count; ++i) {
-    if (started_) out_.put(' ');
-    started_ = true;
-    if (settings_.pieces) {
-      out_.put(tokenizer_.piece(buffers_.ids[i]));
-    } else {
-      out_.put_integer(buffers_.ids[i]);
-    }
-  }
+  for (size_t i = 0; i < encoded.count; ++i) put_id(buffers_.ids[i]);
   lines_.take(used);
   if (line.complete && used == line.bytes.size()) {
     lines_.next();

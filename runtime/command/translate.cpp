@@ -12,6 +12,7 @@
 #include "runtime/command/locate.h"
 #include "runtime/command/progress.h"
 #include "runtime/command/text_out.h"
+#include "runtime/languages.h"
 
 namespace dragoman::command {
 namespace {
@@ -39,8 +40,10 @@ class BadLines {
 // One run: what the translator's callbacks need.
 class Run {
  public:
-  Run(const Settings& settings, const Buffers& buffers, const Translator& translator)
+  Run(const Settings& settings, int32_t language, const Buffers& buffers, const Translator& translator)
       : settings_(settings),
+        model_(translator.model()),
+        language_(language),
         window_(translator.plan().window_bytes),
         lines_(settings.words.empty() ? LineReader(STDIN_FILENO, buffers.in) : LineReader(settings.words)),
         ids_(lines_, buffers.ids, translator.model().arch.source_vocabulary),
@@ -55,6 +58,7 @@ class Run {
   bool peek(Input& input);
   bool peek_text(Input& input);
   bool peek_ids(Input& input);
+  void look_for_language();
   void take(size_t used);
   void deliver(const Output& part);
   bool tick();
@@ -62,6 +66,9 @@ class Run {
   int finish();
 
   const Settings& settings_;
+  const Model& model_;
+  int32_t language_;              // -1: not given
+  bool language_missing_ = true;  // until somebody was told, or there is nothing to tell
   size_t window_;
   LineReader lines_;
   IdReader ids_;
@@ -69,7 +76,8 @@ class Run {
   LineWriter writer_;
   Progress progress_;
   bool to_terminal_;
-  Line shown_;  // to the translator, when it reads text
+  Line shown_;                // to the translator, when it reads text
+  bool inside_line_ = false;  // a part of that line was taken
   BadLines bad_;
   double flushed_ = 0;   // when
   uint64_t tokens_ = 0;  // so far
@@ -85,6 +93,7 @@ int Run::translate_all(Translator& translator) {
   options.scores = settings_.scores;
   options.token = [](void* run, uint64_t, int32_t) { return static_cast<Run*>(run)->tick(); };
   options.token_user = this;
+  options.target_language = language_;
   while (true) {
     translator.translate(source, sink, options);
     flush();
@@ -104,7 +113,22 @@ bool Run::peek_text(Input& input) {
   if (!lines_.peek(window_, shown_)) return false;
   input.text = shown_.bytes;
   input.complete = shown_.complete;
+  if (language_missing_ && !inside_line_) look_for_language();
   return true;
+}
+
+// Says once that a multilingual model was not told what to translate into: it would choose by itself, line by line.
+void Run::look_for_language() {
+  const bool blank = shown_.bytes.find_first_not_of(" \t\r") == shown_.bytes.npos;
+  if (blank || model_.source.leading_language(shown_.bytes).bytes > 0) return;
+  language_missing_ = false;
+  if (language_ >= 0 || settings_.quiet || !model_.source.has_languages()) return;
+  char room[320];
+  const std::string_view list = list_languages(model_, "", 20, room);
+  const std::string_view first = model_.source.language(model_.source.next_language(-1)).substr(0, 40);
+  say("this model has several target languages and was not told which: use --target-language, or begin lines with one, "
+      "such as >>%.*s<<. It has %.*s",
+      static_cast<int>(first.size()), first.data(), static_cast<int>(list.size()), list.data());
 }
 
 bool Run::peek_ids(Input& input) {
@@ -116,7 +140,8 @@ bool Run::peek_ids(Input& input) {
 void Run::take(size_t used) {
   if (settings_.ids) return ids_.take(used);
   lines_.take(used);
-  if (shown_.complete && used == shown_.bytes.size()) lines_.next();
+  inside_line_ = !shown_.complete || used < shown_.bytes.size();
+  if (!inside_line_) lines_.next();
 }
 
 void Run::deliver(const Output& part) {
@@ -157,7 +182,8 @@ uint32_t default_batch(const Settings& settings) {
   return words ? static_cast<uint32_t>(std::min<size_t>(words, kDefaultBatch)) : kDefaultBatch;
 }
 
-int run_in_arena(const Settings& settings, const Model& model, const Kernels& kernels, const Plan& plan) {
+int run_in_arena(const Settings& settings, const Model& model, int32_t language, const Kernels& kernels,
+                 const Plan& plan) {
   const size_t bytes = plan.bytes + buffer_bytes(plan);
   const ArenaMemory memory(bytes);
   if (!memory.data()) {
@@ -173,7 +199,7 @@ int run_in_arena(const Settings& settings, const Model& model, const Kernels& ke
   std::memset(own, 0, bytes - plan.bytes);  // the first touch of every page happens here, not in a sentence
   Carver carve(own);
   const Buffers buffers(carve, plan);
-  Run run(settings, buffers, **translator);
+  Run run(settings, language, buffers, **translator);
   const int code = run.translate_all(**translator);
   (*translator)->destroy();
   return code;
@@ -194,10 +220,16 @@ int run_translate(const Settings& settings) {
     say("%s", plan.error().text);
     return kUsageError;
   }
+  Result<int32_t> language = int32_t{-1};
+  if (settings.target_language) language = find_language(*model, settings.target_language);
+  if (!language) {
+    say("%s", language.error().text);
+    return kUsageError;
+  }
   if (settings.words.empty() && !settings.quiet && ::isatty(STDIN_FILENO) == 1) {
     write_error("dragoman: type lines to translate; Ctrl-D ends\n");
   }
-  return run_in_arena(settings, *model, *selection->kernels, *plan);
+  return run_in_arena(settings, *model, *language, *selection->kernels, *plan);
 }
 
 }  // namespace dragoman::command
