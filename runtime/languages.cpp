@@ -1,4 +1,5 @@
 #include "runtime/languages.h"
+#include "runtime/text_split.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +18,7 @@ size_t common_prefix(std::string_view a, std::string_view b) {
 
 std::string_view list_languages(const Model& model, std::string_view near, size_t most, std::span<char> room) {
   const Tokenizer& tokenizer = model.source;
-  near = near.substr(0, 16);
+  near = beginning_of(near, 16);
   size_t total = 0, listed = 0, used = 0;
   for (int32_t id = -1; (id = tokenizer.next_language(id)) >= 0;) ++total;
   constexpr size_t kEnding = 32;  // " and 12345 more"
@@ -38,7 +39,7 @@ std::string_view list_languages(const Model& model, std::string_view near, size_
 }
 
 Result<int32_t> find_language(const Model& model, std::string_view name) {
-  if (name.size() > 4 && name.starts_with(">>") && name.ends_with("<<")) name = name.substr(2, name.size() - 4);
+  if (const std::string_view bare = bare_language(name); !bare.empty()) name = bare;
   const int shown = static_cast<int>(std::min<size_t>(name.size(), 40));
   if (!model.source.has_languages()) {
     return fail("this model has one target language and no name for it: do without the target language \"%.*s\"", shown,

