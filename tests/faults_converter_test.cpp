@@ -50,7 +50,10 @@ class Conversion {
     return run_command(words(), stage);
   }
   // As before the conversion.
-  void reset() const { write_file(out(), kOld); }
+  void reset() const {
+    write_file(out(), kOld);
+    std::filesystem::remove(temporary());  // that SIGKILL may have left
+  }
   // Refused with a sentence and nothing changed, or done; true if refused.
   bool check_whole_or_nothing(const Ran& ran) const {
     CAPTURE(ran.err);
