@@ -2,6 +2,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -163,5 +167,8 @@ int main_with(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   dragoman::arrange_interruptions();
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what one layer took goes back to the system before the next is read
+#endif
   return dragoman::main_with(argc, argv);
 }

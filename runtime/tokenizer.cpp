@@ -172,8 +172,8 @@ Status Tokenizer::check_entries() {
   max_piece_bytes_ = longest;
   for (size_t id = 0; id < entries_.size(); ++id) {
     if (bare_language(text_of(entries_[id])).empty()) continue;
-    if (first_language_ < 0) first_language_ = int32_t(id);
-    last_language_ = int32_t(id);
+    if (!has_languages()) first_language_ = int32_t(id);
+    language_end_ = int32_t(id) + 1;
   }
   return Done{};
 }
@@ -296,7 +296,7 @@ std::string_view Tokenizer::language(int32_t id) const {
 
 int32_t Tokenizer::next_language(int32_t after) const {
   if (!has_languages()) return -1;
-  for (int32_t id = std::max(first_language_, after + 1); id <= last_language_; ++id) {
+  for (int32_t id = std::max(first_language_, after + 1); id < language_end_; ++id) {
     if (!language(id).empty()) return id;
   }
   return -1;

@@ -42,7 +42,7 @@ class Tokenizer {
   std::string_view piece(int32_t id) const;
 
   // Target languages of a multilingual model: pieces of the form ">>deu<<". One of them stands before a text.
-  bool has_languages() const { return first_language_ >= 0; }
+  bool has_languages() const { return language_end_ > 0; }
   std::string_view language(int32_t id) const;             // "deu"; empty where the id is no language
   int32_t next_language(int32_t after) const;              // the lowest such id above `after` (-1: of all), or -1
   int32_t find_language(std::string_view language) const;  // -1: none
@@ -72,7 +72,8 @@ class Tokenizer {
   const char* strings_ = nullptr;
   std::string_view unknown_surface_;
   size_t max_piece_bytes_ = 0;
-  int32_t first_language_ = -1, last_language_ = -1;  // lowest and highest id; -1: none
+  // Ids from the first to before the last; zeros: none. Zeros, so that a model at rest takes no room in a program.
+  int32_t first_language_ = 0, language_end_ = 0;
 
   Status check_and_point(uint32_t vocabulary);
   Status check_entries();

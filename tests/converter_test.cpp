@@ -210,26 +210,6 @@ TEST_CASE("pad and bad words can never be produced") {
   for (size_t id = 0; id < 400; ++id) CHECK(std::isinf(model->output_bias[id]) == (id == 399 || id == 7));
 }
 
-// The best id of each step, the decoder having been fed `target` before it.
-std::vector<int32_t> best_after(const Checkpoint& model, const std::vector<int32_t>& source,
-                                const std::vector<int32_t>& target) {
-  const SentencePair pair{source, target};
-  Reference reference(model, {&pair, 1});
-  REQUIRE(run_reference(reference, model));
-  std::vector<int32_t> best(target.size());
-  std::vector<double> top(target.size(), -std::numeric_limits<double>::infinity());
-  REQUIRE(for_each_logits(model, reference.hidden(), [&](size_t first, const DoubleMatrix& logits) {
-    for (size_t r = 0; r < logits.rows; ++r) {
-      for (size_t i = 0; i < logits.cols; ++i) {
-        if (logits.row(r)[i] <= top[r]) continue;
-        top[r] = logits.row(r)[i];
-        best[r] = static_cast<int32_t>(first + i);
-      }
-    }
-  }));
-  return best;
-}
-
 TEST_CASE("the reference gives PyTorch's ids on the fixture") {
   const Result<Checkpoint> model = read_marian(kTiny);
   REQUIRE_MESSAGE(model, model.error().text);
@@ -239,7 +219,7 @@ TEST_CASE("the reference gives PyTorch's ids on the fixture") {
     const auto source = json["src_ids"].get<std::vector<int32_t>>();
     CAPTURE(line);
     const auto ids = json["out_ids"].get<std::vector<int32_t>>();
-    CHECK(best_after(*model, source, ids) == ids);
+    CHECK(test::best_after(*model, {source, ids}) == ids);
     ++sentences;
   }
   CHECK(sentences == 26);

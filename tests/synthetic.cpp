@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "tests/random.h"
 
@@ -194,6 +195,23 @@ std::string read_bytes(const std::string& path) {
   CAPTURE(path);
   REQUIRE(in.good());
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<int32_t> best_after(const Checkpoint& model, const SentencePair& sentence) {
+  Reference reference(model, {&sentence, 1});
+  REQUIRE(run_reference(reference, model));
+  std::vector<int32_t> best(sentence.target.size());
+  std::vector<double> top(best.size(), -std::numeric_limits<double>::infinity());
+  REQUIRE(for_each_logits(model, reference.hidden(), [&](size_t first, const DoubleMatrix& logits) {
+    for (size_t r = 0; r < logits.rows; ++r) {
+      for (size_t i = 0; i < logits.cols; ++i) {
+        if (logits.row(r)[i] <= top[r]) continue;
+        top[r] = logits.row(r)[i];
+        best[r] = static_cast<int32_t>(first + i);
+      }
+    }
+  }));
+  return best;
 }
 
 }  // namespace dragoman::test

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "converter/reference.h"
+
 namespace dragoman::test {
 
 struct SyntheticModel {
@@ -63,5 +65,8 @@ std::string safetensors_bytes(const std::map<std::string, SyntheticTensor>& tens
 std::string safetensors_bytes(const std::string& header, size_t data_bytes);
 
 std::string read_bytes(const std::string& path);
+
+// The id that the double-precision reference finds best at each step, the decoder having been fed the target before it.
+std::vector<int32_t> best_after(const Checkpoint& model, const SentencePair& sentence);
 
 }  // namespace dragoman::test

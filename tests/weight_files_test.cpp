@@ -294,7 +294,7 @@ TEST_CASE("messages name the file that is wrong") {
 
   const Result<WeightFiles> files = WeightFiles::open(kTiny);
   REQUIRE_MESSAGE(files, files.error().text);
-  const Result<std::vector<float>> missing = files->floats("ghost");
+  const Result<std::vector<float>> missing = files->floats("ghost", 0, 6);
   CHECK_FALSE(missing);
   CHECK(std::string(missing.error().text) == "tensor ghost is missing");
   CHECK(std::string(files->name_of("ghost")) == "model.safetensors");

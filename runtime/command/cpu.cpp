@@ -11,6 +11,7 @@
 #include "runtime/command/commands.h"
 #include "runtime/command/locate.h"
 #include "runtime/command/text_out.h"
+#include "runtime/text_split.h"
 
 namespace dragoman::command {
 namespace {
@@ -29,9 +30,14 @@ std::string_view machine_name(std::span<char> room) {
   const std::string_view info = read_start("/proc/cpuinfo", room);
   const size_t key = info.find("model name");
   if (key != std::string_view::npos) {
-    const std::string_view line = info.substr(key, info.substr(key).find('\n'));
+    std::string_view line = info;
+    line.remove_prefix(key);
+    line = beginning_of(line, line.find('\n'));
     const size_t value = line.find(": ");
-    if (value != std::string_view::npos) return line.substr(value + 2);
+    if (value != std::string_view::npos) {
+      line.remove_prefix(std::min(value + 2, line.size()));
+      return line;
+    }
   }
   const std::string_view board = read_start("/proc/device-tree/model", room);
   return board.substr(0, board.find('\0'));

@@ -60,7 +60,8 @@ void LineReader::drop_byte_order_mark() {
 bool LineReader::peek(size_t enough, Line& line) {
   if (from_words_) {
     if (words_.empty()) return false;
-    line = {std::string_view(words_.front()).substr(begin_), true};
+    const std::string_view word(words_.front());
+    line = {{word.data() + begin_, word.size() - begin_}, true};
     return true;
   }
   // One more than enough, and one for a '\r' that may precede the newline: then the line certainly is that long.
