@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
   doctest::Context context;
   context.setAsDefaultForAssertsOutOfTestCases();
   const std::string folder = argv[1];
-  for (const char* target : {"json-fuzz", "lines-fuzz", "model-fuzz", "safetensors-fuzz", "spm-fuzz", "tokenizer-fuzz", "torch-fuzz"})
+  for (const char* target :
+       {"json-fuzz", "lines-fuzz", "model-fuzz", "safetensors-fuzz", "spm-fuzz", "tokenizer-fuzz", "torch-fuzz"})
     std::filesystem::create_directories(folder + "/" + target);
   write_safetensors(folder + "/safetensors-fuzz");
   write_torch(folder + "/torch-fuzz");
