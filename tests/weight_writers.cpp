@@ -54,8 +54,8 @@ std::string zip_header(const ZipFile& file, uint64_t offset, bool directory, boo
 }  // namespace
 
 std::string little(uint64_t value, size_t bytes) {
-  std::string text(bytes, 0);
-  std::memcpy(text.data(), &value, bytes);
+  std::string text;
+  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(i < sizeof value ? value >> (8 * i) : 0);
   return text;
 }
 
