@@ -37,7 +37,7 @@ def functions(archive, objdump):
         if started := re.match(r"isa_(\w+)\.", line):
             table = started[1]
         elif line.endswith(">:"):
-            name = re.search(r"tile_(f32|s8)<[^,>]+, (\d+)u?l?, (\d+)u?l?>", line)
+            name = re.search(r"tile_(f32|s8)<[^,>]+, (\d+)u?l?, (\d+)u?l?[,>]", line)
             if name:
                 found.append((table, name[1], int(name[2]), int(name[3]), []))
         elif name and (row := re.match(r"\s*([0-9a-f]+):\t(.*)", line)):

@@ -36,8 +36,8 @@ struct StepOf<Isa, M> {
 
 // y (M, 16 * P) of P panels, the first of w and those `apart` from each other after it: fma(float(sum), row scale *
 // column scale, bias). A function of its own, so that a profile and bench/inner_loops.py find it by name.
-template <class Isa, size_t M, size_t P>
-[[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, size_t apart, Ahead ahead,
+template <class Isa, size_t M, size_t P, class Fetch>
+[[gnu::noinline]] void tile_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, size_t apart, Fetch fetch,
                                float* y, size_t ldy) {
   using V = Vec16<Isa>;
   using Step = typename StepOf<Isa, M>::type;
@@ -60,7 +60,7 @@ template <class Isa, size_t M, size_t P>
   }
   const auto step = [&](size_t k) DRAGOMAN_INLINE_LAMBDA {
     for (size_t p = 0; p < P; ++p) {
-      for (size_t i = 0; i < Step::kDepth; i += 4) ahead.template ask<M, P>(w.w + (p * w.k + k + i) * kPanel);
+      for (size_t i = 0; i < Step::kDepth; i += 4) fetch.ask(w.w + (p * apart * w.k + k + i) * kPanel);
     }
     const auto weights = [&](size_t i) DRAGOMAN_INLINE_LAMBDA {
       return Step::weights(w.w + (i / kRegs * apart * w.k + k) * kPanel + i % kRegs * kLanes * 4);
@@ -95,29 +95,43 @@ template <class Isa, size_t M, size_t P>
 }
 
 // The tile for a row count known at run time, 1 <= m <= M.
-template <class Isa, size_t M, size_t P>
-void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, Ahead ahead, float* y,
-                  size_t ldy) {
+template <class Isa, size_t M, size_t P, class Fetch>
+void tile_rows_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t apart, Fetch fetch,
+                  float* y, size_t ldy) {
   if (m == M) {
-    tile_s8<Isa, M, P>(x, quant, w, 1, ahead, y, ldy);
+    tile_s8<Isa, M, P>(x, quant, w, apart, fetch, y, ldy);
   } else if constexpr (M > 1) {
-    tile_rows_s8<Isa, M - 1, P>(x, quant, m, w, ahead, y, ldy);
+    tile_rows_s8<Isa, M - 1, P>(x, quant, m, w, apart, fetch, y, ldy);
   }
+}
+
+// m <= M rows, which fit in one tile, from panel `panel` on; returns the first panel that is left. P streams through
+// memory at once, far from each other: one row on Zen 3 with weights from DRAM has 18 GB/s from one stream, 23 from
+// four that are neighbours, 28 from four far apart; from L3 (16 MB) 34 and 45.
+template <class Isa, size_t M, size_t P>
+size_t streams_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t panel, float* y,
+                  size_t ldy) {
+  const size_t apart = (w.panels - panel) / P;
+  for (const size_t end = panel + apart; panel < end; ++panel) {
+    tile_rows_s8<Isa, M, P>(x, quant, m, slice(w, panel, panel + 1), apart, Along<P>(), y + panel * kPanel, ldy);
+  }
+  return panel + apart * (P - 1);
 }
 
 // All rows, P panels at a time from `panel` on; returns the first panel that is left. Panels outside, rows inside: the
 // weights come from memory once.
-template <class Isa, size_t P, size_t M = Isa::kRowsS8>
+template <class Isa, size_t P>
 size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, size_t panel, float* y,
                 size_t ldy) {
+  constexpr size_t M = Isa::kRowsS8;
   const RowTiles tiles(m, M, StepOf<Isa, M>::type::kRows);
-  const size_t bytes = P * kPanel * w.k, step = Ahead::step_of(tiles.count);
+  const size_t bytes = P * kPanel * w.k;
   for (; panel + P <= w.panels; panel += P) {
     const PanelsS8 some = slice(w, panel, panel + P);
-    Ahead ahead(some.w, bytes, step);
+    Ahead ahead(some.w, bytes, tiles.count);
     for (size_t tile = 0, row = 0; row < m; ++tile) {
       const size_t rows = tiles.rows(tile, m - row);
-      tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, ahead, y + row * ldy + panel * kPanel, ldy);
+      tile_rows_s8<Isa, M, P>(x + row * w.k, quant + row, rows, some, 1, ahead, y + row * ldy + panel * kPanel, ldy);
       ahead.next_tile(bytes);
       row += rows;
     }
@@ -125,26 +139,22 @@ size_t sweep_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8
   return panel;
 }
 
-// One row: P streams through memory at once, far from each other. On Zen3 with weights from DRAM one stream has 18
-// GB/s, four that are neighbours 23, four far apart 28; from L3 (16 MB) 34 and 45.
-template <class Isa, size_t P>
-size_t streams_s8(const int8_t* x, const RowQuant* quant, const PanelsS8& w, float* y, size_t ldy) {
-  const size_t apart = w.panels / P;
-  for (size_t i = 0; i < apart; ++i) {
-    const PanelsS8 first = slice(w, i, i + 1);
-    tile_s8<Isa, 1, P>(x, quant, first, apart, Ahead(first.w, 0, 64), y + i * kPanel, ldy);
-  }
-  return apart * P;
-}
-
 template <class Isa>
 void gemm_s8(const int8_t* x, const RowQuant* quant, size_t m, const PanelsS8& w, float* y, size_t ldy) {
+  constexpr size_t M = Isa::kRowsS8, kSums = M * Isa::kPanels;
   size_t panel = 0;
-  if constexpr (Isa::kStreams > 1) {
-    if (m == 1) panel = streams_s8<Isa, Isa::kStreams>(x, quant, w, y, ldy);
+  if (m <= M) {
+    if constexpr (Isa::kStreams >= 4) {
+      if (m <= kSums / 4) panel = streams_s8<Isa, kSums / 4, 4>(x, quant, m, w, panel, y, ldy);
+    }
+    if constexpr (Isa::kStreams >= 4 && kSums / 4 < M) {
+      if (m <= kSums / 2) panel = streams_s8<Isa, kSums / 2, 2>(x, quant, m, w, panel, y, ldy);
+    }
+    streams_s8<Isa, M, 1>(x, quant, m, w, panel, y, ldy);
+  } else {
+    if constexpr (Isa::kPanels > 1) panel = sweep_s8<Isa, Isa::kPanels>(x, quant, m, w, panel, y, ldy);
+    sweep_s8<Isa, 1>(x, quant, m, w, panel, y, ldy);
   }
-  if constexpr (Isa::kPanels > 1) panel = sweep_s8<Isa, Isa::kPanels>(x, quant, m, w, panel, y, ldy);
-  sweep_s8<Isa, 1>(x, quant, m, w, panel, y, ldy);
 }
 
 // q = round(x / scale) - zero, half to even, for each row over its range [lo, hi] with 0 in it.

@@ -6,7 +6,7 @@
 //   F, I           a register of kLanes floats / int32; F has + - * /
 //   kRowsF32       rows of x in a register tile of gemm_f32; kRowsS8 likewise
 //   kPanels        panels of weights in those tiles
-//   kStreams       panels that gemm_s8 of one row goes through at once, far from each other; 1: as many rows do
+//   kStreams       4: few rows of gemm_s8 go through up to four panels at once, far from each other; 1: through one
 //   W, widen, narrow, kFma   what fma() computes on: F itself where the CPU fuses, doubles where it does not
 //   max, min       a > b ? a : b and a < b ? a : b, exactly: with NaN, the second operand (what maxps does)
 //   Weights, Quad, dot4      four products of int8 weights per lane, added to an int32, exact

@@ -14,7 +14,7 @@ struct Avx512 {
   // One register per panel: an fma of latency 4 on two ports asks for 8 accumulators, and four panels beside each other
   // have 4 at one row, 8 at two, 24 at six. With 4 registers of weights and 1 of x these are 29 of 32.
   static constexpr size_t kPanels = 4;
-  static constexpr size_t kStreams = 1;
+  static constexpr size_t kStreams = 4;
   static constexpr size_t kRowsF32 = 6;
   static constexpr size_t kRowsS8 = 5;  // 20 accumulators, 4 of weights, 1 of x, the constant 1, and dot4's own
 
