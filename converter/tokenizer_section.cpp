@@ -222,7 +222,7 @@ class Compiler {
     header_.byte_ids = add(std::span<const uint32_t>(byte_ids));
   }
 
-  // How the library's DecodePieces would treat each text.
+  // How the library's DecodePieces would treat each text; a vocabulary's own, which it does not know, are text too.
   void add_entries() {
     std::vector<IdEntry> entries;
     std::string strings;
@@ -241,7 +241,7 @@ class Compiler {
           break;
         case PieceType::kUnknown: {  // an id without a text is read as unk
           const bool is_unk = !texts_[id].has_value() || text == model_.pieces[number].text;
-          entry.kind = is_unk ? TextKind::kUnknown : TextKind::kVerbatim;
+          entry.kind = is_unk ? TextKind::kUnknown : TextKind::kForeign;
           break;
         }
         default:

@@ -263,9 +263,7 @@ size_t Tokenizer::decode(std::span<const int32_t> ids, std::span<char> text) con
       case TextKind::kUnknown:
         out.put(unknown_surface_);
         break;
-      case TextKind::kVerbatim:
-        out.put(piece);
-        break;
+      case TextKind::kForeign:
       case TextKind::kText:
         if (at_start && strip && begins_with(piece, symbol)) {
           piece.remove_prefix(symbol.size());

@@ -47,12 +47,12 @@ inline constexpr uint32_t kPieceMask = kUnusedMark - 1;
 
 // How an id is written when ids become text.
 enum class TextKind : uint8_t {
-  kText = 0,      // U+2581 becomes ' '
-  kVerbatim = 1,  // as it is: the decoding model does not know this piece
-  kUnknown = 2,   // the unk piece: the unknown surface
-  kControl = 3,   // nothing; separates byte pieces
-  kDropped = 4,   // as if the id were not there: eos, pad
-  kByte = 5,      // one byte of a character
+  kText = 0,     // U+2581 becomes ' '
+  kForeign = 1,  // the same, of a piece that the decoding model does not know; the library alone would leave U+2581
+  kUnknown = 2,  // the unk piece: the unknown surface
+  kControl = 3,  // nothing; separates byte pieces
+  kDropped = 4,  // as if the id were not there: eos, pad
+  kByte = 5,     // one byte of a character
 };
 
 struct IdEntry {

@@ -149,6 +149,14 @@ std::string Pair::decode_library(std::span<const int32_t> in) const {
   return text;
 }
 
+// What HuggingFace does after the library, which leaves U+2581 in pieces that it does not know: spaces, then strip().
+std::string spaced_and_stripped(std::string text) {
+  constexpr std::string_view kSpace = "\xE2\x96\x81";
+  for (size_t at; (at = text.find(kSpace)) != text.npos;) text.replace(at, kSpace.size(), " ");
+  const size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
+  return begin == text.npos ? "" : text.substr(begin, end + 1 - begin);
+}
+
 std::vector<int32_t> Pair::encode(std::string_view text) const {
   // Normalised texts can be thirteen times as long as they were (U+FDFA); scratch for that, so that everything fits.
   thread_local std::vector<std::max_align_t> scratch;
@@ -183,6 +191,7 @@ bool Pair::agree(std::string_view text) const {
 bool Pair::agree_decoding(std::span<const int32_t> in) const {
   const std::string want = decode_library(in), got = decode(in);
   if (want == got) return true;
+  if (want.find("\xE2\x96\x81") != want.npos && spaced_and_stripped(want) == spaced_and_stripped(got)) return true;
   FAIL_CHECK(name << " decodes to \"" << escaped(got) << "\", the library to \"" << escaped(want) << "\"");
   return false;
 }

@@ -139,6 +139,19 @@ TEST_CASE("ids, text and pieces of a small model") {
   CHECK(std::string_view(text, size) == "ac\xC3\x9F \xE2\x81\x87  \xE2\x81\x87 ");
 }
 
+TEST_CASE("a piece of the vocabulary that the .spm does not know begins with a space all the same, as in HuggingFace") {
+  SentencePieceModel model = small_model(false, false);
+  const Vocabulary vocabulary = {{"<unk>", 0}, {"</s>", 1}, {"a", 2}, {"\xE2\x96\x81zz", 3}};
+  const auto section = compile_tokenizer(model, &vocabulary, {.unk = 0, .eos = 1});
+  REQUIRE_MESSAGE(section, section.error().text);
+  const AlignedBlob blob(*section);
+  const auto opened = Tokenizer::open(blob.bytes(), 4);
+  REQUIRE_MESSAGE(opened, opened.error().text);
+  const int32_t sequence[] = {3, 2, 3, 1};
+  char text[32];
+  CHECK(std::string_view(text, opened->decode(sequence, text)) == "zza zz");
+}
+
 TEST_CASE("of two equally good ways to split a text, the one found first stays") {
   // Unknown characters cost 10 more than the worst piece: "a" + unknown is worth 10 - 30, as much as "ab".
   SentencePieceModel model;
