@@ -2,17 +2,21 @@
 // in a bounded amount of memory, and run.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "converter/safetensors.h"
+#include "runtime/mapped_file.h"
 #include "tests/command_support.h"
 #include "tests/support.h"
+#include "tests/weight_writers.h"
 
 namespace {
 
+using namespace dragoman;
 using namespace dragoman::test;
 using Json = nlohmann::json;
 
@@ -94,29 +98,45 @@ uint64_t write_weights(const std::string& path, const Json& config) {
   return sizeof bytes + text.size() + at;
 }
 
-void convert_and_translate(const std::string& name) {
-  const std::string tokenizers = DRAGOMAN_SHARED_DIR "/tokenizers/" + name;
-  if (!std::filesystem::exists(tokenizers)) {
-    MESSAGE("skipped: " << tokenizers << " is not there");
-    return;
-  }
-  if (!std::getenv("DRAGOMAN_FULL")) {
+// The folder `source` as `model`, in bounded memory.
+void convert(const std::string& source, const std::string& model) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Ran ran = run_command({source, model}, {.binary = DRAGOMAN_CONVERT_BINARY, .seconds = 1000});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  MESSAGE(source << ": converted in " << seconds.count() << " s with " << ran.peak_kilobytes / 1024
+                 << " MB of memory to " << std::filesystem::file_size(model) / 1000000 << " MB");
+#ifndef DRAGOMAN_SANITIZED
+  CHECK(ran.peak_kilobytes < 400 * 1000);
+#endif
+}
+
+// The same weights as torch.save writes them.
+void write_torch(const std::string& from, const std::string& to) {
+  const Result<MappedFile> file = map_file(from.c_str());
+  REQUIRE_MESSAGE(file, file.error().text);
+  MappedFile mapped = *file;
+  const Result<TensorMap> tensors = parse_safetensors(mapped.bytes, from.c_str());
+  REQUIRE_MESSAGE(tensors, tensors.error().text);
+  write_file(to, torch_archive(torch_state(*tensors)));
+  unmap_file(mapped);
+}
+
+void convert_and_translate(const std::string& name, bool torch_too) {
+  const std::string tokenizers = shared_path("tokenizers/" + name);
+  if (tokenizers.empty()) return;
+  if (!full_run()) {
     MESSAGE("skipped: full-size folders are made with DRAGOMAN_FULL=1 only");
     return;
   }
   const TemporaryFolder folder;
-  const std::string source = folder.path() + "/" + name;
+  const std::string source = folder.path() + "/" + name, weights = source + "/model.safetensors";
   std::filesystem::copy(tokenizers, source);
-  const uint64_t bytes = write_weights(source + "/model.safetensors", Json::parse(read_file(source + "/config.json")));
+  const uint64_t bytes = write_weights(weights, Json::parse(read_file(source + "/config.json")));
+  MESSAGE(name << ": " << bytes / 1000000 << " MB of weights");
 
   const std::string model = folder.path() + "/model.dgm";
-  const Ran converted = run_command({source, model}, {.binary = DRAGOMAN_CONVERT_BINARY});
-  REQUIRE_MESSAGE(converted.code == 0, converted.err);
-  MESSAGE(name << ": " << bytes / 1000000 << " MB of weights, converted with " << converted.peak_kilobytes / 1024
-               << " MB of memory to " << std::filesystem::file_size(model) / 1000000 << " MB");
-#ifndef DRAGOMAN_SANITIZED
-  CHECK(converted.peak_kilobytes < 400 * 1000);
-#endif
+  convert(source, model);
   const Ran verified = run_command({"verify", model});
   CHECK_MESSAGE(verified.code == 0, verified.err);
   // Random weights do not translate, but they answer: a line for a line, the same in a batch.
@@ -126,14 +146,21 @@ void convert_and_translate(const std::string& name) {
   CHECK_MESSAGE(alone.code == 0, alone.err);
   CHECK(split_lines(alone.out).size() == 3);
   CHECK(alone.out == batch.out);
+
+  if (torch_too) {
+    write_torch(weights, source + "/pytorch_model.bin");
+    std::filesystem::remove(weights);
+    convert(source, folder.path() + "/torch.dgm");
+    CHECK(sections_of(folder.path() + "/torch.dgm") == sections_of(model));
+  }
 }
 
 }  // namespace
 
-TEST_CASE("an OPUS-MT folder with d_model 512 converts in bounded memory and translates") {
-  convert_and_translate("opus-mt-en-mg");
+TEST_CASE("an OPUS-MT folder with d_model 512 converts in bounded memory and translates, from torch's file as well") {
+  convert_and_translate("opus-mt-en-mg", true);
 }
 
 TEST_CASE("an OPUS-MT folder with d_model 1024 converts in bounded memory and translates") {
-  convert_and_translate("translation-en-pt");
+  convert_and_translate("translation-en-pt", false);
 }

@@ -54,6 +54,18 @@ LoadedModel load_model(const std::string& path) {
   return loaded;
 }
 
+std::string sections_of(const std::string& path) {
+  const LoadedModel loaded = load_model(path);
+  std::string all;
+  for (Section section : loaded->sections) {
+    const char* bytes = reinterpret_cast<const char*>(loaded.file.bytes.data()) + section.offset;
+    section.offset = 0;  // moves with the provenance's length
+    if (std::string(section.name) == "provenance") continue;
+    all.append(reinterpret_cast<const char*>(&section), sizeof section).append(bytes, section.bytes);
+  }
+  return all;
+}
+
 Session::Session(const Model& model, const Setup& setup) : setup_(setup) {
   const Result<Plan> plan = make_plan(model, setup.limits);
   REQUIRE_MESSAGE(plan, plan.error().text);

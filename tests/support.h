@@ -39,6 +39,8 @@ struct LoadedModel {
   const Model* operator->() const { return model.get(); }
 };
 LoadedModel load_model(const std::string& path);  // fails the test when it cannot
+// A .dgm file's sections but the provenance, one after the other: what each is and its bytes.
+std::string sections_of(const std::string& path);
 
 struct Translated {
   std::string text;

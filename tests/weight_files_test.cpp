@@ -21,6 +21,7 @@ namespace dragoman {
 namespace {
 
 using test::read_bytes;
+using test::sections_of;
 using test::SyntheticFolder;
 using test::SyntheticModel;
 
@@ -75,23 +76,6 @@ std::unique_ptr<SyntheticFolder> tiny_folder() {
        {"config.json", "generation_config.json", "tokenizer_config.json", "vocab.json", "source.spm", "target.spm"})
     folder->write_file(name, read_bytes(kTiny + "/" + name));
   return folder;
-}
-
-// A .dgm file's sections but the provenance, one after the other: what each is and its bytes.
-std::string sections_of(const std::string& path) {
-  const std::string file = read_bytes(path);
-  FileHeader header;
-  std::memcpy(&header, file.data(), sizeof header);
-  std::string all;
-  for (uint32_t i = 0; i < header.section_count; ++i) {
-    Section section;
-    std::memcpy(&section, file.data() + sizeof header + i * sizeof section, sizeof section);
-    const std::string bytes = file.substr(section.offset, section.bytes);
-    section.offset = 0;  // moves with the provenance's length
-    if (std::string(section.name) == "provenance") continue;
-    all.append(reinterpret_cast<const char*>(&section), sizeof section) += bytes;
-  }
-  return all;
 }
 
 std::string convert_tiny(const SyntheticFolder& folder, Weights weights) {
