@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/utf8.h"
+
 namespace dragoman {
 
 Result<SourceFile> SourceFile::open(const std::string& path) {
@@ -60,10 +62,19 @@ bool is_directory(const std::string& path) {
 }
 
 std::string printable(std::string_view name) {
-  std::string text(name.substr(0, 80));
-  for (char& c : text)
-    if (c < 32 || c > 126) c = '?';
-  if (name.size() > text.size()) text += "...";
+  const auto steers = [](std::string_view c) {  // a terminal: C0, DEL, C1, line separators, changes of direction
+    return c < " " || c == "\x7F" || (c >= "\xC2\x80" && c < "\xC2\xA0") ||
+           (c >= "\xE2\x80\xA8" && c <= "\xE2\x80\xAE") || (c >= "\xE2\x81\xA6" && c <= "\xE2\x81\xA9");
+  };
+  std::string text;
+  size_t at = 0;
+  while (at < name.size() && at < 80) {
+    const size_t bytes = utf8_valid(name.data() + at, name.size() - at);
+    const std::string_view character = name.substr(at, bytes);
+    text += bytes == 0 || steers(character) ? "?" : character;
+    at += std::max<size_t>(bytes, 1);
+  }
+  if (at < name.size()) text += "...";
   return text;
 }
 

@@ -49,7 +49,7 @@ using Seen = std::function<void(std::span<const std::byte> part)>;
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
 
-// `name` as it may stand in a message: printable ASCII, at most 80 characters.
+// `name` as it may stand in a message: characters that only show themselves, about 80 bytes of them.
 std::string printable(std::string_view name);
 
 }  // namespace dragoman

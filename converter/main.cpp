@@ -23,8 +23,8 @@ constexpr const char* kDescription =
     "\n"
     "SOURCE is a HuggingFace MarianMT folder: config.json, model.safetensors (whole or in parts) or "
     "pytorch_model.bin,\n"
-    "source.spm, target.spm, vocab.json and, if there is one, generation_config.json. What the converter does not\n"
-    "understand it refuses by name. Nothing in a pytorch_model.bin is ever run.\n"
+    "source.spm, target.spm, vocab.json (or tokenizer.json) and, if there is one, generation_config.json. What the\n"
+    "converter does not understand it refuses by name. Nothing in a pytorch_model.bin is ever run.\n"
     "Before it writes, it translates fixed sentences with the new model and compares every score with a\n"
     "double-precision run of the original weights. `dragoman verify OUT` replays them on any machine.\n";
 
@@ -89,7 +89,12 @@ void print_report(const ConvertReport& report, const std::string& out) {
 // The text of a file if there is one of that name, else the text itself.
 Result<std::string> text_or_file(const std::string& value) {
   struct stat info;
-  if (value.empty() || stat(value.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return value;
+  if (value.empty()) return value;
+  if (stat(value.c_str(), &info) != 0) {
+    if (value.ends_with(".txt") || value.ends_with(".md"))
+      return fail("there is no file %s: --licence takes a file, or the text itself", printable(value).c_str());
+    return value;
+  }
   const Result<SourceFile> file = SourceFile::open(value);
   if (!file) return file.error();
   return std::string(file->text());
@@ -120,6 +125,12 @@ int run(const Arguments& arguments) {
     std::fprintf(stderr, "dragoman-convert: %s\n", report.error().text);
     return 1;
   }
+  if (const SelfTestFigures& test = report->selftest; 2 * test.agreeing_tokens < test.tokens)
+    std::fprintf(
+        stderr,
+        "dragoman-convert: warning: %s picks another word than the original weights at %zu of %zu ids: it will "
+        "not translate as they do; try --quantize none, and look at the weights\n",
+        arguments.out.c_str(), test.tokens - test.agreeing_tokens, test.tokens);
   if (arguments.quiet) return 0;
   print_report(*report, arguments.out);
   return finish_output(arguments.out + " is complete, but ");
@@ -132,7 +143,8 @@ int main_with(int argc, char** argv) {
   app.set_version_flag("--version", "dragoman-convert " DRAGOMAN_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("SOURCE", arguments.source, "Folder of the trained model")->required();
-  app.add_option("OUT", arguments.out, "File to write; replaced only when the new one is complete")->required();
+  app.add_option("OUT", arguments.out, "File to write; an older .dgm is replaced when the new one is complete")
+      ->required();
   app.add_option("--quantize", arguments.quantize,
                  "int8 (a quarter of the size, and faster: the default) or none (float32)")
       ->check(CLI::IsMember({"int8", "none"}))
@@ -148,7 +160,7 @@ int main_with(int argc, char** argv) {
       ->option_text("FILE|TEXT");
   app.add_option("--attribution", arguments.attribution, "Whom to name; kept with the licence in the file")
       ->option_text("TEXT");
-  app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors");
+  app.add_flag("-q,--quiet", arguments.quiet, "Print nothing but errors and warnings");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

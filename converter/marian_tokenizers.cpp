@@ -1,6 +1,7 @@
 // source.spm, target.spm and vocab.json of a MarianMT folder. Ids come from vocab.json, not from the .spm.
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "converter/file.h"
 #include "converter/json_fields.h"
@@ -53,6 +54,9 @@ Status check_vocabulary(const NamedVocabulary& vocabulary, uint32_t size, const 
           "%s has %zu pieces, and \"%s\" has id %d, but the model has rows for %u ids (%s): pieces were added to a "
           "model that was not resized, or the file is another model's; take the one the model was trained with",
           name, vocabulary.pieces.size(), printable(piece).c_str(), id, size, size_key);
+    if (present[static_cast<size_t>(id)])
+      return fail("%s gives the id %d to two pieces, \"%s\" and another: it was edited or damaged; download it again",
+                  name, id, printable(piece).c_str());
     present[static_cast<size_t>(id)] = true;
   }
   const auto missing = std::count(present.begin(), present.end(), false);
@@ -111,13 +115,30 @@ Result<SpecialIds> find_specials(const Vocabulary& vocabulary, const SpecialName
   return ids;
 }
 
-Result<std::vector<std::byte>> compile(const std::string& folder, const char* name, const Vocabulary& vocabulary,
+// Real folders lack ids for a few pieces (161 of 32,000 at most in those seen); most of them missing means that the
+// files are of two models, and nearly everything would be unknown.
+Status check_pair(const SentencePieceModel& model, const NamedVocabulary& vocabulary) {
+  std::unordered_set<std::string_view> known;
+  for (const auto& [piece, id] : vocabulary.pieces) known.insert(piece);
+  size_t pieces = 0, with_id = 0;
+  for (const SentencePiece& piece : model.pieces) {
+    if (piece.type != PieceType::kNormal) continue;
+    ++pieces;
+    with_id += known.contains(piece.text);
+  }
+  if (2 * with_id >= pieces) return Done{};
+  return fail("%s and %s are not of one model: only %zu of %zu pieces have an id; take both from the same folder",
+              model.name.c_str(), vocabulary.file, with_id, pieces);
+}
+
+Result<std::vector<std::byte>> compile(const std::string& folder, const char* name, const NamedVocabulary& vocabulary,
                                        const SpecialIds& special) {
   const Result<SourceFile> file = SourceFile::open(folder + "/" + name);
   if (!file) return file.error();
   const Result<SentencePieceModel> model = read_spm(file->bytes(), name);
   if (!model) return model.error();
-  return compile_tokenizer(*model, &vocabulary, special);
+  if (const Status pair = check_pair(*model, vocabulary); !pair) return pair.error();
+  return compile_tokenizer(*model, &vocabulary.pieces, special);
 }
 
 }  // namespace
@@ -146,10 +167,10 @@ Status read_marian_tokenizers(const std::string& folder, Checkpoint& checkpoint)
                 target->file, printable(names->pad).c_str(), target_ids->pad, arch.pad);
   arch.unk = static_cast<uint32_t>(target_ids->unk);
 
-  Result<std::vector<std::byte>> blob = compile(folder, "source.spm", source->pieces, *source_ids);
+  Result<std::vector<std::byte>> blob = compile(folder, "source.spm", *source, *source_ids);
   if (!blob) return blob.error();
   checkpoint.source_tokenizer = std::move(*blob);
-  blob = compile(folder, "target.spm", target->pieces, *target_ids);
+  blob = compile(folder, "target.spm", *target, *target_ids);
   if (!blob) return blob.error();
   checkpoint.target_tokenizer = std::move(*blob);
   if (checkpoint.source_tokenizer == checkpoint.target_tokenizer) {

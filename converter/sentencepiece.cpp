@@ -316,8 +316,11 @@ Result<SentencePieceModel> read_spm(std::span<const std::byte> file, const char*
   SentencePieceModel model;
   model.name = name;
   ProtoReader reader({reinterpret_cast<const char*>(file.data()), file.size()});
+  bool trained = false, normalizes = false;  // these parts come last: a file that is cut between two pieces lacks them
   for (ProtoField field; reader.next(field);) {
     if (field.number > 5 || field.number == 4) continue;  // 4: self-test samples
+    trained |= field.number == 2;
+    normalizes |= field.number == 3;
     if (!wants(field, ProtoField::kBytes)) return damaged(model, "the file");
     const Status status = field.number == 1   ? read_piece(field.bytes, model)
                           : field.number == 2 ? read_trainer(field.bytes, model)
@@ -326,6 +329,8 @@ Result<SentencePieceModel> read_spm(std::span<const std::byte> file, const char*
     if (!status) return status.error();
   }
   if (!reader.ok()) return damaged(model, "the file");
+  if (!trained || !normalizes)
+    return fail("%s is cut short: how it was trained, or how it normalises text, is missing; download it again", name);
   const Status status = check(model);
   if (!status) return status.error();
   return model;

@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "converter/file.h"
 #include "kernels/kernels.h"
 #include "runtime/checksum.h"
+#include "runtime/format.h"
 
 namespace dragoman {
 namespace {
@@ -67,6 +69,35 @@ Result<int> open_locked(const char* path) {
     if (!regular) return fail("cannot write %s: it is there and not a regular file; remove it first", path);
     if (taken) return fail("%s is being written by another conversion: wait for it, or choose another name", path);
   }
+}
+
+// A link is followed: what it leads to is replaced, not the link.
+Result<std::string> follow_link(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+  char* real = realpath(path.c_str(), nullptr);
+  if (!real) return fail("%s is a link that leads nowhere (%s): give another name", path.c_str(), std::strerror(errno));
+  const std::string followed = real;
+  std::free(real);
+  return followed;
+}
+
+// What has the name already may be an older model, or nothing: somebody's weights would be lost.
+Status check_replaceable(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return Done{};
+  if (fd < 0) return fail("%s is there and cannot be read (%s): give another name", path.c_str(), std::strerror(errno));
+  char begin[sizeof kMagic];
+  size_t have = 0;
+  ssize_t got = 0;
+  do {
+    got = read(fd, begin + have, sizeof begin - have);
+    if (got > 0) have += static_cast<size_t>(got);
+  } while ((got > 0 && have < sizeof begin) || (got < 0 && errno == EINTR));
+  close(fd);
+  if (have == 0 || (have == sizeof begin && std::memcmp(begin, kMagic, sizeof begin) == 0)) return Done{};
+  return fail("%s is there already and is not a .dgm file: it would be lost; give another name, or remove it first",
+              path.c_str());
 }
 
 }  // namespace
@@ -240,11 +271,16 @@ OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
+Result<OutputFile> OutputFile::create(const std::string& name) {
+  if (name.empty()) return fail("the name of the file to write is empty: give one");
+  const Result<std::string> followed = follow_link(name);
+  if (!followed) return followed.error();
+  const std::string& path = *followed;
   if (is_directory(path)) return fail("%s is a folder: give the name of a file", path.c_str());
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return fail("%s is not a regular file and would be replaced by one: give another name", path.c_str());
+  if (const Status replaceable = check_replaceable(path); !replaceable) return replaceable.error();
   const std::string temporary = path + ".tmp";
   const HeldSignals held;
   const Result<int> fd = open_locked(temporary.c_str());

@@ -95,8 +95,9 @@ bool Loader::check_header() {
     return wrong(fail("%s is damaged: the header's checksum does not match; copy or download it again", name_));
   }
   if (header.file_bytes != file_.size()) {
-    return wrong(fail("%s should have %llu bytes but has %zu: the copy or download is incomplete", name_,
-                      static_cast<unsigned long long>(header.file_bytes), file_.size()));
+    return wrong(fail("%s should have %llu bytes but has %zu: %s; copy or download it again", name_,
+                      static_cast<unsigned long long>(header.file_bytes), file_.size(),
+                      file_.size() < header.file_bytes ? "it is incomplete" : "something was added to it"));
   }
   const uint64_t table_bytes = uint64_t{header.section_count} * sizeof(Section);
   if (header.section_count > kMaxSections || table_bytes > file_.size() - sizeof header || header.reserved0 ||

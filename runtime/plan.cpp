@@ -36,8 +36,8 @@ Result<Limits> resolve(const Model& model, Limits l) {
     return fail("the longest source must be at least %u ids: one character may need several", kLeastSource);
   }
   if (l.source > positions || l.target > positions) {
-    return fail("a source of %u and a target of %u ids asked for, but this model has positions for %u only", l.source,
-                l.target, positions);
+    return fail("a %s of %u ids asked for, but this model has positions for %u only",
+                l.source > positions ? "source" : "target", l.source > positions ? l.source : l.target, positions);
   }
   if (l.target == 0) l.target = static_cast<uint32_t>(length_cap(l.source, positions, positions));
   const uint64_t worst = worst_blocks(l, positions) * kBlock;

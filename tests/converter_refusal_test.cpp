@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "converter/convert.h"
+#include "converter/sentencepiece.h"
 #include "tests/synthetic.h"
 
 namespace dragoman {
@@ -138,7 +139,7 @@ TEST_CASE("vocabularies that do not fit are refused by name") {
       {"vocab.json has no piece </s>", [](F& f) { f.vocabulary["<end>"] = 0, f.vocabulary.erase("</s>"); }},
       {"vocab.json gives <pad> the id -1", [](F& f) { f.vocabulary["<nil>"] = 399, f.vocabulary.erase("<pad>"); }},
       {"gives </s> the id 5, but config.json says eos_token_id is 0",
-       [](F& f) { f.vocabulary["</s>"] = 5, f.vocabulary["<end>"] = 0; }},
+       [](F& f) { f.vocabulary["</s>"] = 5, f.vocabulary["<0x03>"] = 0; }},
       {"vocab.json has 401 pieces, and \"<more>\" has id 400, but the model has rows for 400 ids (vocab_size): pieces "
        "were "
        "added to a model that was not resized",
@@ -166,6 +167,14 @@ TEST_CASE("vocabularies that do not fit are refused by name") {
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = "1"; }},
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = {1}; }},
       {"the id of piece \"<unk>\" is not a whole number", [](F& f) { f.vocabulary["<unk>"] = -1; }},
+      {"gives the id 7 to two pieces", [](F& f) { f.vocabulary["twice"] = 7; }},
+      {"source.spm and vocab.json are not of one model: only ",
+       [](F& f) {
+         nlohmann::json renamed;
+         for (const auto& [piece, id] : f.vocabulary.items())
+           renamed[piece[0] == '<' ? piece : "w" + std::to_string(id.get<int>())] = id;
+         f.vocabulary = renamed;
+       }},
       {"target_vocab.json cannot be opened", [](F& f) { f.tokenizer_config["separate_vocabs"] = true; }},
   });
 }
@@ -206,6 +215,40 @@ TEST_CASE("a file in place of the folder is refused") {
   const Result<ConvertReport> file = convert(folder.file("config.json"), folder.file("m.dgm"), {});
   CHECK_FALSE(file);
   CHECK(std::strstr(file.error().text, "is not a folder") != nullptr);
+}
+
+// Every piece is a message of its own: a file that ends after one is well-formed, and half of the model is missing.
+TEST_CASE("a .spm that is cut short at any byte is refused") {
+  SyntheticFolder folder{SyntheticModel{}};
+  folder.write();
+  const std::string whole = test::read_bytes(folder.file("source.spm"));
+  REQUIRE(read_spm(std::as_bytes(std::span(whole)), "source.spm"));
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    if (read_spm(std::as_bytes(std::span(whole).first(bytes)), "source.spm")) FAIL_CHECK("read: " << bytes << " bytes");
+  }
+}
+
+TEST_CASE("a file that is no model is never replaced, and a link is followed") {
+  SyntheticFolder folder{SyntheticModel{}};
+  folder.write();
+  const std::string weights = test::read_bytes(folder.file("model.safetensors"));
+  const Result<ConvertReport> over = convert(folder.path, folder.file("model.safetensors"), {});
+  CHECK_FALSE(over);
+  CHECK(std::strstr(over.error().text, "is there already and is not a .dgm file") != nullptr);
+  CHECK(test::read_bytes(folder.file("model.safetensors")) == weights);
+
+  std::filesystem::create_symlink("real.dgm", folder.file("link.dgm"));
+  const Result<ConvertReport> nowhere = convert(folder.path, folder.file("link.dgm"), {});
+  CHECK_FALSE(nowhere);
+  CHECK(std::strstr(nowhere.error().text, "is a link that leads nowhere") != nullptr);
+  folder.write_file("real.dgm", "");
+  for (int again = 0; again < 2; ++again) CHECK(convert(folder.path, folder.file("link.dgm"), {}));
+  CHECK(std::filesystem::is_symlink(folder.file("link.dgm")));
+  CHECK(test::read_bytes(folder.file("real.dgm")).starts_with("DRAGOMAN"));
+
+  const Result<ConvertReport> nameless = convert(folder.path, "", {});
+  CHECK_FALSE(nameless);
+  CHECK(std::strstr(nameless.error().text, "is empty: give one") != nullptr);
 }
 
 }  // namespace

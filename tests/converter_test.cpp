@@ -255,9 +255,9 @@ int convert_with_file_limit(const SyntheticFolder& folder, rlim_t bytes) {
 TEST_CASE("what cannot be written is said, and an older file stays as it was") {
   SyntheticFolder folder(SyntheticModel{});
   folder.write();
-  folder.write_file("full.dgm", "the model of yesterday");
+  folder.write_file("full.dgm", "DRAGOMAN of yesterday");
   CHECK(convert_with_file_limit(folder, 20000) == 7);
-  CHECK(read_bytes(folder.file("full.dgm")) == "the model of yesterday");
+  CHECK(read_bytes(folder.file("full.dgm")) == "DRAGOMAN of yesterday");
   CHECK_FALSE(std::filesystem::exists(folder.file("full.dgm.tmp")));
 
   const struct {

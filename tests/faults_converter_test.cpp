@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string kOld = "the model of yesterday";
+const std::string kOld = "DRAGOMAN of yesterday";
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

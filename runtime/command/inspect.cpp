@@ -33,9 +33,10 @@ Size human(uint64_t bytes) {
   return size;
 }
 
-// Text of the file on a terminal: no control characters, indented.
+// Text of the file on a terminal: no control characters but tabs, indented.
 void put_clean(TextOut& out, std::string_view text) {
-  for (const char c : text) out.put(static_cast<unsigned char>(c) < ' ' || c == 0x7F ? '?' : c);
+  if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+  for (const char c : text) out.put((static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7F ? '?' : c);
 }
 
 void put_text(TextOut& out, std::string_view text, size_t most_lines) {

@@ -128,7 +128,7 @@ void say_summary(const LineCounts& counts, bool see_json) {
   }
   say("%llu of %llu line%s: %s%s", static_cast<unsigned long long>(counts.flagged),
       static_cast<unsigned long long>(counts.lines), counts.lines == 1 ? "" : "s", list,
-      see_json ? " (--json shows which)" : "");
+      see_json ? " (--json shows in which lines)" : "");
 }
 
 }  // namespace dragoman::command

@@ -67,7 +67,7 @@ const Entry* find_command(const char* word) {
 }
 
 int help(std::span<char*> arguments) {
-  if (arguments.empty()) return print(help_text(""));
+  if (arguments.empty() || is_any(arguments[0], "help", "version", "--help")) return print(help_text(""));
   return find_command(arguments[0]) ? print(help_text(arguments[0])) : unknown(arguments[0]);
 }
 

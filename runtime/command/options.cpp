@@ -85,7 +85,7 @@ Result<size_t> parse_option(unsigned command, char* word, const char* next, Sett
   if (option->text) {
     settings.*option->text = value;
   } else if ((settings.*option->number = parse_count(value)) == 0) {
-    return fail("--%s wants a number from 1 up, not '%s'", option->name.data(), value);
+    return fail("--%s wants a number from 1 to 2147483648, not '%s'", option->name.data(), value);
   }
   return size_t{equals ? 1u : 2u};
 }
