@@ -14,6 +14,7 @@ struct LimitLoops {
   uint64_t (*s8_as_s16)(uint64_t steps);  // AVX2: on weights and rows widened to int16 before; null elsewhere
   uint64_t (*f32)(uint64_t steps);
   void (*read)(const float* data, size_t count);  // loads all of it with the widest loads; count: a multiple of 128
+  void (*read_asking)(const float* data, size_t count);  // the same, asking for it ahead
 };
 
 // nullptr where there is no such table in this build.

@@ -14,6 +14,7 @@ namespace dragoman {
 struct AttentionQuery {
   const float* q;             // d_head
   size_t k_offset, v_offset;  // from the start of a block to this head's K and V
+  size_t next_k;              // to the K of the group of heads that follows
   float* scores;              // round_up(positions, 16)
   float* out;                 // d_head
   float total;                // sum of exp(scores)
@@ -32,6 +33,9 @@ DRAGOMAN_INLINE void score_blocks(const AttentionQuery* query, float* const* blo
     const auto key = [&](size_t j, size_t i) DRAGOMAN_INLINE_LAMBDA {
       return Wide(load<Isa>(blocks[b + i] + query[j].k_offset + d * kBlock));
     };
+    for (size_t j = 0; !kShared && j < Q; ++j) {
+      for (size_t i = 0; i < B; ++i) __builtin_prefetch(blocks[b + i] + query[j].v_offset + d * kBlock, 0, 2);
+    }
     Wide shared[B];
     for (size_t i = 0; kShared && i < B; ++i) shared[i] = key(0, i);
     for (size_t j = 0; j < Q; ++j) {
@@ -44,8 +48,12 @@ DRAGOMAN_INLINE void score_blocks(const AttentionQuery* query, float* const* blo
   }
 }
 
+// What one row reads of K and V is read once, in pieces of one head: too short for the hardware to foresee. So K asks
+// for the V of its heads, and V for the K of the next ones, into the second cache. On Zen 4 it takes a fifth to a
+// quarter off the attention of a decoder of base.
+
 // Columns [c, c + 16 C) of out, or `columns` < 16 of them if C is 1: the sum over t of p[t] V[t], divided by total.
-template <class Isa, size_t Q, size_t C>
+template <class Isa, size_t Q, size_t C, bool kNext>
 DRAGOMAN_INLINE void mix_columns(const AttentionQuery* query, const KeyValues& kv, size_t c, size_t d_head,
                                  size_t columns = 16) {
   using Wide = Wide16<Isa>;
@@ -58,6 +66,8 @@ DRAGOMAN_INLINE void mix_columns(const AttentionQuery* query, const KeyValues& k
     for (size_t j = 0; j < Q; ++j) {
       const Wide weight(query[j].scores[t]);
       const float* v = row + query[j].v_offset;
+      for (size_t i = 0; kNext && i < C; ++i)
+        __builtin_prefetch(v - query[j].v_offset + query[j].next_k + 16 * i, 0, 2);
       for (size_t i = 0; i < C; ++i) {
         fma_into(acc[j][i], weight, Wide(columns < 16 ? load_part<Isa>(v, columns, 0.0f) : load<Isa>(v + 16 * i)));
       }
@@ -88,15 +98,15 @@ template <class Isa, size_t Q, bool kShared>
   for (size_t j = 0; j < Q; ++j) query[j].total = exp_row<Isa>(query[j].scores, kv.positions);
   size_t c = 0;
   for (; c + 64 <= d_head; c += 64) {
-    for (size_t j = 0; j < Q; ++j) mix_columns<Isa, 1, 4>(query + j, kv, c, d_head);
+    for (size_t j = 0; j < Q; ++j) mix_columns<Isa, 1, 4, !kShared>(query + j, kv, c, d_head);
   }
   for (; c + 32 <= d_head; c += 32) {
     constexpr size_t kPair = Q % 2 ? 1 : 2;
-    for (size_t j = 0; j < Q; j += kPair) mix_columns<Isa, kPair, 2>(query + j, kv, c, d_head);
+    for (size_t j = 0; j < Q; j += kPair) mix_columns<Isa, kPair, 2, !kShared>(query + j, kv, c, d_head);
   }
-  for (; c + 16 <= d_head; c += 16) mix_columns<Isa, Q, 1>(query, kv, c, d_head);
+  for (; c + 16 <= d_head; c += 16) mix_columns<Isa, Q, 1, !kShared>(query, kv, c, d_head);
   if (c < d_head) {
-    for (size_t j = 0; j < Q; ++j) mix_columns<Isa, 1, 1>(query + j, kv, c, d_head, d_head - c);
+    for (size_t j = 0; j < Q; ++j) mix_columns<Isa, 1, 1, false>(query + j, kv, c, d_head, d_head - c);
   }
 }
 
@@ -108,9 +118,13 @@ void attention(const float* q, size_t ldq, size_t rows, const KeyValues& kv, siz
   // Head by head, so that with many rows all queries of a group are of one head; with one row they are of four.
   const auto query = [&](size_t index, size_t at) DRAGOMAN_INLINE_LAMBDA {
     const size_t head = index / rows, row = index % rows, offset = kv.offset + head * d_head * kBlock;
-    return AttentionQuery{q + row * ldq + head * d_head,       offset,
-                          offset + heads * d_head * kBlock,    scores + at * stride,
-                          out + (row * heads + head) * d_head, 0.0f};
+    return AttentionQuery{q + row * ldq + head * d_head,
+                          offset,
+                          offset + heads * d_head * kBlock,
+                          offset + kQueries * d_head * kBlock,
+                          scores + at * stride,
+                          out + (row * heads + head) * d_head,
+                          0.0f};
   };
   AttentionQuery group[kQueries];
   size_t index = 0;
