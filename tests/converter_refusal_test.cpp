@@ -7,6 +7,7 @@
 
 #include "converter/convert.h"
 #include "converter/sentencepiece.h"
+#include "tests/command_support.h"
 #include "tests/synthetic.h"
 
 namespace dragoman {
@@ -207,6 +208,23 @@ TEST_CASE("folders that lack a file, or have something else in its place, are re
     CAPTURE(std::string(report.error().text));
     CHECK(std::strstr(report.error().text, one.sentence) != nullptr);
   }
+}
+
+TEST_CASE("weights that int8 does not carry are converted with a warning, however quiet") {
+  const auto convert_scaled = [](float scale) {
+    SyntheticFolder folder{SyntheticModel{}};
+    for (auto& [name, tensor] : folder.tensors)
+      for (float& value : tensor.values) value *= scale;
+    folder.write();
+    return test::run_command({folder.path, folder.file("m.dgm"), "-q"}, {.binary = DRAGOMAN_CONVERT_BINARY});
+  };
+  const test::Ran good = convert_scaled(1);
+  CHECK(good.code == 0);
+  CHECK(good.err == "");
+  const test::Ran bad = convert_scaled(1e15f);
+  CHECK(bad.code == 0);
+  CHECK(bad.err.find("warning: ") != std::string::npos);
+  CHECK(bad.err.find("picks another word than the original weights") != std::string::npos);
 }
 
 TEST_CASE("a file in place of the folder is refused") {
