@@ -38,6 +38,8 @@ def functions(archive, objdump):
             table = started[1]
         elif line.endswith(">:"):
             name = re.search(r"tile_(f32|s8)<[^,>]+, (\d+)u?l?, (\d+)u?l?[,>]", line)
+            if name and ("Along" in line) != (name[2] == "1"):
+                name = None  # one row asks along its panels, the largest tile ahead; of both there are others too
             if name:
                 found.append((table, name[1], int(name[2]), int(name[3]), []))
         elif name and (row := re.match(r"\s*([0-9a-f]+):\t(.*)", line)):

@@ -281,16 +281,16 @@ Result<OutputFile> OutputFile::create(const std::string& name) {
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return fail("%s is not a regular file and would be replaced by one: give another name", path.c_str());
   if (const Status replaceable = check_replaceable(path); !replaceable) return replaceable.error();
-  const std::string temporary = path + ".tmp";
+  OutputFile file;
+  file.path_ = path;
+  std::string temporary = path + ".tmp";
   const HeldSignals held;
   const Result<int> fd = open_locked(temporary.c_str());
   if (!fd) return fd.error();
-  OutputFile file;
-  file.path_ = path;
   file.fd_ = *fd;
-  file.temporary_ = temporary;
-  note_unfinished(temporary);
-  if (ftruncate(file.fd_, 0) != 0) return fail("cannot write %s: %s", temporary.c_str(), std::strerror(errno));
+  file.temporary_ = std::move(temporary);  // not a copy: without memory for it, the file would stay behind
+  note_unfinished(file.temporary_);
+  if (ftruncate(file.fd_, 0) != 0) return fail("cannot write %s: %s", file.temporary_.c_str(), std::strerror(errno));
   return file;
 }
 
