@@ -94,7 +94,10 @@ Status check_replaceable(const std::string& path) {
     got = read(fd, begin + have, sizeof begin - have);
     if (got > 0) have += static_cast<size_t>(got);
   } while ((got > 0 && have < sizeof begin) || (got < 0 && errno == EINTR));
+  const int error = errno;
   close(fd);
+  if (got < 0)
+    return fail("%s is there and cannot be read (%s): give another name", path.c_str(), std::strerror(error));
   if (have == 0 || (have == sizeof begin && std::memcmp(begin, kMagic, sizeof begin) == 0)) return Done{};
   return fail("%s is there already and is not a .dgm file: it would be lost; give another name, or remove it first",
               path.c_str());
