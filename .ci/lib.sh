@@ -30,7 +30,7 @@ need_packages() {
   say "Installing ${missing[*]}"
   local log
   log=$(mktemp)
-  if ! { as_root apt-get update && as_root apt-get install -y --no-install-recommends "${missing[@]}"; } \
+  if ! { as_root apt-get update && as_root apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}"; } \
       < /dev/null > "$log" 2>&1; then
     tail -n 20 "$log" >&2
     printf 'apt-get could not install: %s\n' "${missing[*]}" >&2

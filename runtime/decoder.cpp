@@ -38,77 +38,68 @@ namespace {
 
 // b.mix = softmax(Q K^T / sqrt(d_head)) V of every row, over the K/V its slot holds for this layer.
 template <class F>
-void attend(const Context& c, const float* q, size_t ldq, size_t rows, LayerBuffers& b, const F& key_values) {
+Operand attend(const Context& c, const float* q, size_t ldq, size_t rows, LayerBuffers& b, const F& key_values) {
   const size_t d = c.model->arch.d_model, heads = c.model->arch.decoder_heads;
-  c.pool->run(rows, 64 * rows * d, [&](size_t thread, size_t begin, size_t end) {
+  const auto attend_rows = [&](size_t thread, size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       c.kernels->attention(q + row * ldq, ldq, 1, key_values(row), heads, d / heads, b.scores + thread * b.score_stride,
                            b.mix + row * d);
     }
-  });
+  };
+  return make_operand(c, b.mix, rows, d, b, 64 * rows * d, attend_rows);
 }
 
-// b.y = attention of each row over its own prefix, this position included.
-void self_attention(const Context& c, const DecoderLayer& w, size_t index, const float* x, size_t rows,
-                    DecoderBuffers& b) {
+// b.y = attention of each row of x over its own prefix, this position included.
+void self_attention(const Context& c, const DecoderLayer& w, size_t index, const Operand& x, DecoderBuffers& b) {
   const Architecture& a = c.model->arch;
   const size_t d = a.d_model, heads = a.decoder_heads, offset = KvPool::layer_offset(a, index);
   LayerBuffers& l = b.layer;
-  affine(c, w.qkv, operand(c, x, rows, d, l), l.qkv);
-  for (size_t row = 0; row < rows; ++row) {
+  affine(c, w.qkv, x, l.qkv);
+  const Operand mix = attend(c, l.qkv, 3 * d, x.rows, l, [&](size_t row) {
     const Slot& slot = *b.active[row];
     const float* k = l.qkv + row * 3 * d + d;
     store_key_values(slot.self_blocks, offset, slot.length, {k, k + d, 3 * d, 1}, heads, d / heads);
-  }
-  attend(c, l.qkv, 3 * d, rows, l, [&](size_t row) {
-    return KeyValues{b.active[row]->self_blocks, offset, b.active[row]->length + 1};
+    return KeyValues{slot.self_blocks, offset, slot.length + 1};
   });
-  affine(c, w.out, operand(c, l.mix, rows, d, l), l.y);
+  affine(c, w.out, mix, l.y);
 }
 
-// b.y = attention of each row over the memory of its source.
-void cross_attention(const Context& c, const DecoderLayer& w, size_t index, const float* x, size_t rows,
-                     DecoderBuffers& b) {
+// b.y = attention of each row of x over the memory of its source.
+void cross_attention(const Context& c, const DecoderLayer& w, size_t index, const Operand& x, DecoderBuffers& b) {
   const Architecture& a = c.model->arch;
   const size_t d = a.d_model, offset = KvPool::layer_offset(a, index);
   LayerBuffers& l = b.layer;
-  affine(c, w.cross_q, operand(c, x, rows, d, l), l.qkv);
-  attend(c, l.qkv, d, rows, l, [&](size_t row) {
+  affine(c, w.cross_q, x, l.qkv);
+  const Operand mix = attend(c, l.qkv, d, x.rows, l, [&](size_t row) {
     return KeyValues{b.active[row]->memory_blocks, offset, b.active[row]->memory_length};
   });
-  affine(c, w.cross_out, operand(c, l.mix, rows, d, l), l.y);
+  affine(c, w.cross_out, mix, l.y);
 }
 
 // x <- LayerNorm(x + SelfAttention(x)), x <- LayerNorm(x + CrossAttention(x)), x <- LayerNorm(x + FFN(x))
-void post_norm_layer(const Context& c, const DecoderLayer& w, size_t index, size_t rows, DecoderBuffers& b) {
-  float* x = b.layer.x;
-  self_attention(c, w, index, x, rows, b);
-  add(c, x, b.layer.y, rows);
-  layer_norm(c, w.self_norm, x, rows, x);
+Operand post_norm_layer(const Context& c, const DecoderLayer& w, size_t index, Operand x, DecoderBuffers& b) {
+  self_attention(c, w, index, x, b);
+  x = add_norm(c, w.self_norm, x.rows, b.layer);
 
-  cross_attention(c, w, index, x, rows, b);
-  add(c, x, b.layer.y, rows);
-  layer_norm(c, w.cross_norm, x, rows, x);
+  cross_attention(c, w, index, x, b);
+  x = add_norm(c, w.cross_norm, x.rows, b.layer);
 
-  feed_forward(c, w.ffn_in, w.ffn_out, x, rows, b.layer);
-  add(c, x, b.layer.y, rows);
-  layer_norm(c, w.ffn_norm, x, rows, x);
+  feed_forward(c, w.ffn_in, w.ffn_out, x, b.layer);
+  return add_norm(c, w.ffn_norm, x.rows, b.layer);
 }
 
-// x <- x + SelfAttention(LayerNorm(x)), and so on.
-void pre_norm_layer(const Context& c, const DecoderLayer& w, size_t index, size_t rows, DecoderBuffers& b) {
-  float *x = b.layer.x, *normed = b.layer.normed;
-  layer_norm(c, w.self_norm, x, rows, normed);
-  self_attention(c, w, index, normed, rows, b);
-  add(c, x, b.layer.y, rows);
+// x <- x + SelfAttention(LayerNorm(x)), and so on. Nothing multiplies x itself: it is not quantised again.
+Operand pre_norm_layer(const Context& c, const DecoderLayer& w, size_t index, Operand x, DecoderBuffers& b) {
+  LayerBuffers& l = b.layer;
+  self_attention(c, w, index, norm(c, w.self_norm, x.x, x.rows, l.normed, l), b);
+  add(c, x.rows, l);
 
-  layer_norm(c, w.cross_norm, x, rows, normed);
-  cross_attention(c, w, index, normed, rows, b);
-  add(c, x, b.layer.y, rows);
+  cross_attention(c, w, index, norm(c, w.cross_norm, x.x, x.rows, l.normed, l), b);
+  add(c, x.rows, l);
 
-  layer_norm(c, w.ffn_norm, x, rows, normed);
-  feed_forward(c, w.ffn_in, w.ffn_out, normed, rows, b.layer);
-  add(c, x, b.layer.y, rows);
+  feed_forward(c, w.ffn_in, w.ffn_out, norm(c, w.ffn_norm, x.x, x.rows, l.normed, l), l);
+  add(c, x.rows, l);
+  return x;
 }
 
 }  // namespace
@@ -132,16 +123,17 @@ void enter(const Context& c, const Operand& memory, const MemoryRows* sentences,
 Operand decode_step(const Context& c, DecoderBuffers& b, size_t count) {
   const Model& model = *c.model;
   const size_t d = model.arch.d_model;
-  float* x = b.layer.x;
-  for (size_t row = 0; row < count; ++row) {
-    const Slot& slot = *b.active[row];
-    embed(c, model.target_embedding, slot.last_id, model.decoder_positions + slot.length * d, x + row * d);
-  }
-  if (model.has(kDecoderEmbeddingNorm)) layer_norm(c, model.decoder_embedding_norm, x, count, x);
+  LayerBuffers& l = b.layer;
+  Operand x = make_operand(c, l.x, count, d, l, kCostOfEmbedding * count * d, [&](size_t, size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      const Slot& slot = *b.active[row];
+      embed(c, model.target_embedding, slot.last_id, model.decoder_positions + slot.length * d, l.x + row * d);
+    }
+  });
+  if (model.has(kDecoderEmbeddingNorm)) x = norm(c, model.decoder_embedding_norm, l.x, count, l.x, l);
   const auto layer = model.arch.norm == NormPosition::kPost ? post_norm_layer : pre_norm_layer;
-  for (uint32_t i = 0; i < model.arch.decoder_layers; ++i) layer(c, model.decoder[i], i, count, b);
-  if (model.has(kDecoderFinalNorm)) layer_norm(c, model.decoder_norm, x, count, x);
-  return operand(c, x, count, d, b.layer);
+  for (uint32_t i = 0; i < model.arch.decoder_layers; ++i) x = layer(c, model.decoder[i], i, x, b);
+  return final_norm(c, kDecoderFinalNorm, model.decoder_norm, x, l);
 }
 
 void output_logits(const Context& c, DecoderBuffers& b, const Operand& x) {
@@ -153,7 +145,7 @@ void best_ids(const Context& c, DecoderBuffers& b, const Operand& x) {
   const size_t rows = x.rows, threads = c.pool->threads(), vocabulary = c.model->arch.target_vocabulary;
   const size_t step = std::max<size_t>(b.logit_floats / rows / kPanel, 1);  // panels in a piece
   std::fill_n(b.best, threads * rows, ArgMax{});
-  c.pool->run(w.panels(), uint64_t{rows} * w.outputs() * w.inputs(), [&](size_t thread, size_t begin, size_t end) {
+  const auto best_of = [&](size_t thread, size_t begin, size_t end) {
     float* piece = b.logits + thread * b.logit_floats;
     for (size_t panel = begin; panel < end; panel += step) {
       const size_t last = std::min(panel + step, end), stride = (last - panel) * kPanel, first = panel * kPanel;
@@ -162,7 +154,8 @@ void best_ids(const Context& c, DecoderBuffers& b, const Operand& x) {
       for (size_t row = 0; row < rows; ++row)
         c.kernels->argmax(piece + row * stride, ids, first, b.best[thread * rows + row]);
     }
-  });
+  };
+  c.pool->run(w.panels(), uint64_t{rows} * w.outputs() * w.inputs(), best_of, kPanelsAtOnce);
   for (size_t i = rows; i < threads * rows; ++i) {
     const ArgMax& other = b.best[i];
     ArgMax& mine = b.best[i % rows];

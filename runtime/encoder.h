@@ -30,7 +30,7 @@ struct EncoderBuffers {
                  size_t threads);
 };
 
-// Fills b.layer.x (T, D) with the memory of sentences [0, count).
-void encode(const Context& c, EncoderBuffers& b, size_t count);
+// The memory (T, D) of sentences [0, count), in b.layer.x.
+Operand encode(const Context& c, EncoderBuffers& b, size_t count);
 
 }  // namespace dragoman

@@ -10,10 +10,9 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_coun
   const uint64_t d = a.d_model, rows = row_count;  // 64 bits: products are counted before they are refused
   x = carve.array<float>(rows * d);
   normed = carve.array<float>(a.norm == NormPosition::kPre ? rows * d : 0);
-  qkv = carve.array<float>(rows * 3 * d);
-  mix = carve.array<float>(rows * d);
   y = carve.array<float>(rows * d);
-  hidden = carve.array<float>(rows * ffn);
+  qkv = hidden = carve.array<float>(rows * std::max(4 * d, uint64_t{ffn}));
+  mix = qkv ? qkv + rows * 3 * d : nullptr;
   q = carve.array<int8_t>(a.weights == Weights::kInt8 ? rows * std::max<uint64_t>(d, ffn) : 0);
   quant = carve.array<RowQuant>(rows);
   score_stride = kQueries * round_up(longest, kBlock);
@@ -21,11 +20,7 @@ LayerBuffers::LayerBuffers(Carver& carve, const Architecture& a, size_t row_coun
 }
 
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b) {
-  if (c.model->arch.weights == Weights::kF32) return {x, nullptr, nullptr, rows};
-  c.pool->run(rows, rows * k, [&](size_t, size_t begin, size_t end) {
-    c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.quant + begin);
-  });
-  return {x, b.q, b.quant, rows};
+  return make_operand(c, x, rows, k, b, 0, [](size_t, size_t, size_t) {});
 }
 
 void affine_panels(const Context& c, const Linear& w, size_t begin, size_t end, const Operand& x, float* y,
@@ -39,20 +34,50 @@ void affine_panels(const Context& c, const Linear& w, size_t begin, size_t end, 
 
 void affine(const Context& c, const Linear& w, const Operand& x, float* y) {
   const size_t n = w.outputs();
-  c.pool->run(w.panels(), uint64_t{x.rows} * n * w.inputs(),
-              [&](size_t, size_t begin, size_t end) { affine_panels(c, w, begin, end, x, y + begin * kPanel, n); });
+  c.pool->run(
+      w.panels(), uint64_t{x.rows} * n * w.inputs(),
+      [&](size_t, size_t begin, size_t end) { affine_panels(c, w, begin, end, x, y + begin * kPanel, n); },
+      kPanelsAtOnce);
 }
 
-void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y) {
+namespace {
+
+void norm_rows(const Context& c, const Norm& w, const float* x, size_t begin, size_t end, float* y) {
   const size_t d = c.model->arch.d_model;
-  c.pool->run(rows, 4 * rows * d, [&](size_t, size_t begin, size_t end) {
-    c.kernels->layer_norm(x + begin * d, w.gamma, w.beta, c.model->arch.layer_norm_epsilon, end - begin, d,
-                          y + begin * d);
-  });
+  c.kernels->layer_norm(x + begin * d, w.gamma, w.beta, c.model->arch.layer_norm_epsilon, end - begin, d,
+                        y + begin * d);
 }
 
-void add(const Context& c, float* x, const float* y, size_t rows) {
-  c.kernels->add(x, y, rows * c.model->arch.d_model);
+void add_rows(const Context& c, const LayerBuffers& b, size_t begin, size_t end) {
+  const size_t d = c.model->arch.d_model;
+  c.kernels->add(b.x + begin * d, b.y + begin * d, (end - begin) * d);
+}
+
+}  // namespace
+
+Operand norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y, LayerBuffers& b) {
+  const size_t d = c.model->arch.d_model;
+  return make_operand(c, y, rows, d, b, kCostOfNorm * rows * d,
+                      [&](size_t, size_t begin, size_t end) { norm_rows(c, w, x, begin, end, y); });
+}
+
+void add(const Context& c, size_t rows, LayerBuffers& b) {
+  c.pool->run(rows, kCostOfAdding * rows * c.model->arch.d_model,
+              [&](size_t, size_t begin, size_t end) { add_rows(c, b, begin, end); });
+}
+
+Operand add_norm(const Context& c, const Norm& w, size_t rows, LayerBuffers& b) {
+  const size_t d = c.model->arch.d_model;
+  return make_operand(c, b.x, rows, d, b, (kCostOfAdding + kCostOfNorm) * rows * d,
+                      [&](size_t, size_t begin, size_t end) {
+                        add_rows(c, b, begin, end);
+                        norm_rows(c, w, b.x, begin, end, b.x);
+                      });
+}
+
+Operand final_norm(const Context& c, ArchitectureFlags flag, const Norm& w, const Operand& x, LayerBuffers& b) {
+  if (c.model->has(flag)) return norm(c, w, b.x, x.rows, b.x, b);
+  return c.model->arch.norm == NormPosition::kPost ? x : operand(c, b.x, x.rows, c.model->arch.d_model, b);
 }
 
 namespace {
@@ -72,12 +97,13 @@ void activate(const Context& c, float* x, size_t n) {
 
 }  // namespace
 
-void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows, LayerBuffers& b) {
-  const size_t f = in.outputs();
-  affine(c, in, operand(c, x, rows, c.model->arch.d_model, b), b.hidden);
-  c.pool->run(rows, rows * f,
-              [&](size_t, size_t begin, size_t end) { activate(c, b.hidden + begin * f, (end - begin) * f); });
-  affine(c, out, operand(c, b.hidden, rows, f, b), b.y);
+void feed_forward(const Context& c, const Linear& in, const Linear& out, const Operand& x, LayerBuffers& b) {
+  const size_t f = in.outputs(), rows = x.rows;
+  affine(c, in, x, b.hidden);
+  const Operand hidden =
+      make_operand(c, b.hidden, rows, f, b, kCostOfAdding * rows * f,
+                   [&](size_t, size_t begin, size_t end) { activate(c, b.hidden + begin * f, (end - begin) * f); });
+  affine(c, out, hidden, b.y);
 }
 
 void embed(const Context& c, const Linear& table, int32_t id, const float* position, float* x) {

@@ -12,6 +12,9 @@
 
 namespace dragoman {
 
+// Threads share a product by as many panels: no table's tile is wider (Isa::kPanels, kStreams).
+inline constexpr size_t kPanelsAtOnce = 4;
+
 // K/V blocks that hold this many positions.
 constexpr size_t blocks_for(size_t positions) {
   return (positions + kBlock - 1) / kBlock;
@@ -31,7 +34,7 @@ struct LayerBuffers {
   float* qkv;       // (T, 3D)  projections
   float* mix;       // (T, D)   attention output
   float* y;         // (T, D)   sublayer output
-  float* hidden;    // (T, F)
+  float* hidden;    // (T, F)   in the bytes of qkv and mix: attention is over when it begins
   int8_t* q;        // (T, max(D, F))  rows as int8
   RowQuant* quant;  // (T)
   float* scores;    // (threads, kQueries, longest)  attention scratch
@@ -52,6 +55,28 @@ struct Operand {
     return {x + first * k, q ? q + first * k : nullptr, quant ? quant + first : nullptr, count};
   }
 };
+
+// Rough costs, in multiply-adds of a product, of what is done to a number between two products. They only decide
+// whether a pass is worth sharing.
+inline constexpr size_t kCostOfQuantizing = 24, kCostOfNorm = 20, kCostOfAdding = 10, kCostOfEmbedding = 100;
+
+// x (T, k) as an operand, after f(thread, begin, end) has made its rows [begin, end): both in one pass, shared out over
+// the threads. `work` is the cost of f. Between two products everything goes row by row in such a pass; with each step
+// a pass of its own, half of them too short to share, two threads were 1.6 times as fast as one, and not 1.8.
+template <class F>
+Operand make_operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b, uint64_t work,
+                     const F& f) {
+  const bool int8 = c.model->arch.weights == Weights::kInt8;
+  if (int8) work += kCostOfQuantizing * rows * k;
+  c.pool->run(rows, work, [&](size_t thread, size_t begin, size_t end) {
+    f(thread, begin, end);
+    if (int8) c.kernels->quantize_rows(x + begin * k, end - begin, k, b.q + begin * k, b.quant + begin);
+  });
+  if (!int8) return {x, nullptr, nullptr, rows};
+  return {x, b.q, b.quant, rows};
+}
+
+// x (T, k) as it is.
 Operand operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b);
 
 // y (T, 16 * panels; row stride ldy) = x W + b for the panels [begin, end).
@@ -60,14 +85,20 @@ void affine_panels(const Context& c, const Linear& w, size_t begin, size_t end, 
 // y (T, outputs) = x W + b, shared out over the threads.
 void affine(const Context& c, const Linear& w, const Operand& x, float* y);
 
-// y = LayerNorm(x); in place when y == x.
-void layer_norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y);
+// y = LayerNorm(x), both (T, D), in place when y == x.
+Operand norm(const Context& c, const Norm& w, const float* x, size_t rows, float* y, LayerBuffers& b);
 
-// x <- x + y, both (T, D).
-void add(const Context& c, float* x, const float* y, size_t rows);
+// b.x <- b.x + b.y
+void add(const Context& c, size_t rows, LayerBuffers& b);
+
+// b.x <- LayerNorm(b.x + b.y)
+Operand add_norm(const Context& c, const Norm& w, size_t rows, LayerBuffers& b);
+
+// What leaves the last layer: LayerNorm(x) in place if the model has one there; x has to be b.x.
+Operand final_norm(const Context& c, ArchitectureFlags flag, const Norm& w, const Operand& x, LayerBuffers& b);
 
 // b.y = W2 activation(W1 x + b1) + b2.
-void feed_forward(const Context& c, const Linear& in, const Linear& out, const float* x, size_t rows, LayerBuffers& b);
+void feed_forward(const Context& c, const Linear& in, const Linear& out, const Operand& x, LayerBuffers& b);
 
 // x (D) = embedding of id times sqrt(D) (or what the model says) plus position.
 void embed(const Context& c, const Linear& table, int32_t id, const float* position, float* x);

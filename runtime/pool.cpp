@@ -73,13 +73,21 @@ void Pool::stop() {
   threads_ = 1;
 }
 
+// Half of a thread's share of what is left. With four equal pieces for each thread, one waited for the other during 7 %
+// of the time (two threads on Zen 3, base and tiny at 32 sentences).
+size_t Pool::piece(size_t left) const {
+  const size_t some = left / (2 * threads_), least = some > task_.least ? some : task_.least;
+  const size_t whole = (least + task_.grain - 1) / task_.grain * task_.grain;
+  return whole < left ? whole : left;
+}
+
 void Pool::share(size_t thread) {
-  const Task& task = task_;
-  while (true) {
-    const size_t begin = next_.fetch_add(task.piece, std::memory_order_relaxed);
-    if (begin >= task.n) return;
-    const size_t left = task.n - begin;
-    task.call(task.user, thread, begin, begin + (left < task.piece ? left : task.piece));
+  size_t begin = next_.load(std::memory_order_relaxed);
+  while (begin < task_.n) {
+    const size_t end = begin + piece(task_.n - begin);
+    if (!next_.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+    task_.call(task_.user, thread, begin, end);
+    begin = next_.load(std::memory_order_relaxed);
   }
 }
 

@@ -1,7 +1,7 @@
-// A few threads that split a range. Each takes the next piece of it until there is none, and the caller waits only for
-// workers that have begun: on a busy machine, where a worker does not get its turn, the others do its share. Workers
-// spin briefly for the next call, then sleep. How a range is split never changes a result: every item is computed alone
-// (C6).
+// A few threads that split a range. Each takes the next piece of it until there is none, smaller ones towards the end,
+// so that all end together, and the caller waits only for workers that have begun: on a busy machine, where a worker
+// does not get its turn, the others do its share. Workers spin briefly for the next call, then sleep. How a range is
+// split never changes a result: every item is computed alone (C6).
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ class Pool {
  public:
   static constexpr size_t kMaxThreads = 64;
   static constexpr size_t kWorthSharing = 1 << 16;
-  static constexpr size_t kPieces = 4;  // a thread's share, if all are equally fast
+  static constexpr size_t kLeastWork = kWorthSharing / 2;  // of a piece: taking one costs a tenth of a microsecond
 
   Pool() = default;
   Pool(const Pool&) = delete;
@@ -31,9 +31,9 @@ class Pool {
 
   // f(thread, begin, end) for contiguous pieces of [0, n), in parallel, those of one thread in rising order; returns
   // when all are done. `work` is about how many multiply-adds all of it takes: little work is done by the caller alone,
-  // waking others would take longer.
+  // waking others would take longer. Pieces are multiples of `grain`, but for the last.
   template <class F>
-  void run(size_t n, uint64_t work, const F& f) {
+  void run(size_t n, uint64_t work, const F& f, size_t grain = 1) {
     if (threads_ == 1 || n <= 1 || work < kWorthSharing) {
       if (n > 0) f(size_t{0}, size_t{0}, n);
       return;
@@ -41,7 +41,7 @@ class Pool {
     dispatch({[](const void* user, size_t thread, size_t begin, size_t end) {
                 (*static_cast<const F*>(user))(thread, begin, end);
               },
-              &f, n, (n + kPieces * threads_ - 1) / (kPieces * threads_)});
+              &f, n, 1 + n * kLeastWork / work, grain});
   }
 
  private:
@@ -49,7 +49,8 @@ class Pool {
     void (*call)(const void* user, size_t thread, size_t begin, size_t end) = nullptr;
     const void* user = nullptr;
     size_t n = 0;
-    size_t piece = 1;
+    size_t least = 1;  // items in a piece
+    size_t grain = 1;
   };
   struct Worker {
     Pool* pool = nullptr;
@@ -59,6 +60,7 @@ class Pool {
 
   void dispatch(const Task& task);
   void share(size_t thread);
+  size_t piece(size_t left) const;
   bool enter(uint64_t& seen);
   void work(size_t thread);
   void wait_for_task(uint64_t seen);

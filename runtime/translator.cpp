@@ -165,8 +165,7 @@ void Translator::encode_batch(const Call& call, size_t count) {
     rows += part.source_count;
     blocks += blocks_for(part.source_count);
   }
-  encode(context_, encoder_, count);
-  const Operand memory = operand(context_, encoder_.layer.x, rows, a.d_model, encoder_.layer);
+  const Operand memory = encode(context_, encoder_, count);
   enter(context_, memory, memory_rows_, count, encoder_.layer.qkv);
   const double time = seconds_now();
   for (size_t i = 0; i < count; ++i) {
