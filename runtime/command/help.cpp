@@ -66,7 +66,7 @@ not. A byte order mark that begins standard input is dropped.
                        score          with --scores: mean log-probability of the ids, null for an empty line
                      Where a line is so long that its ids take more than 64 KB, they are null; the text is whole.
                      (With --ids it is the text that is null.)
-  --scores           without --json: text, a tab, the mean log-probability of its ids
+  --scores           without --json: text, a tab, the mean log-probability of its ids (nothing for an empty line)
   --ids              source ids in, target ids out: decimal numbers and spaces. A word that is no id is reported, and
                      its line stays empty (exit code 3)
   --preload          read the file into memory first: for cards that fail while in use; with huge pages, where the

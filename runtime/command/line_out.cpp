@@ -60,9 +60,9 @@ void LineWriter::keep_ids(std::span<const int32_t> ids) {
 void LineWriter::end_line() {
   if (style_.json) {
     end_json();
-  } else if (style_.scores && target_ids_ > 0) {
+  } else if (style_.scores) {
     out_.put('\t');
-    out_.put_fixed(mean_score(), 6);
+    if (target_ids_ > 0) out_.put_fixed(mean_score(), 6);
   }
   out_.put('\n');
   ++counts_.lines;
