@@ -118,13 +118,15 @@ def main():
     options = arguments(__doc__)
     if options.self_test:
         import self_test
-        return self_test.main()
+        return self_test.main(options.dragoman)
     if options.source_length < 2 or options.target_length < 1 or options.repeat < 1:
         raise Failure("a source needs 2 ids, a target and a repeat 1")
     systems = find_systems(options)
     choose_cpus(max(options.threads), options.cpu)
     about = {system.name: {"version": system.version(), "program": pathlib.Path(system.program).name,
                            "libraries": libraries(system.program)} for system in systems}
+    if options.work_dir:
+        pathlib.Path(options.work_dir).mkdir(parents=True, exist_ok=True)
     results = []
     for shape in options.synthetic:
         with tempfile.TemporaryDirectory(prefix="compare-", dir=options.work_dir) as folder:

@@ -1,4 +1,4 @@
-"""Tests of the parts that need no other program: compare.py --self-test, in under two seconds."""
+"""Tests of the parts that need no peer: compare.py --self-test [--dragoman DIR], in a few seconds."""
 import io
 import json
 import pathlib
@@ -13,7 +13,7 @@ import write_ctranslate2
 import write_marian
 import write_marianmt
 from measure import Case, check_lengths, choose_cpus, run
-from systems import Failure
+from systems import Dragoman, Failure
 
 
 def small_model():
@@ -96,7 +96,19 @@ def test_measure(folder):
         raise AssertionError("a fault was not seen")
 
 
-def main():
+def test_converts(folder, dragoman):
+    """dragoman-convert takes what we write, and dragoman what it makes of that."""
+    for kind, file in dragoman.prepare(small_model(), folder, ["int8", "none"]).items():
+        (folder / "in").write_text("3 4 5\n")
+        command = [dragoman.program, "translate", "-q", "-m", file, "--ids", "--max-length", "4"]
+        done = run(command, folder / "in", 1, choose_cpus(1, None), folder)
+        assert len(done["ids"]) == 1 and len(done["ids"][0]) == 4, f"{kind}: {done['ids']}"
+
+
+def main(folder=None):
+    if folder:
+        with tempfile.TemporaryDirectory() as work:
+            test_converts(pathlib.Path(work), Dragoman(folder))
     test_model()
     test_report()
     for test in test_marianmt, test_ctranslate2, test_marian, test_measure:

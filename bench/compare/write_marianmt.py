@@ -4,7 +4,8 @@ import struct
 
 from synthetic import EOS, PAD, PIECES, POSITIONS, pieces
 
-# sentencepiece_model.proto: ModelProto.pieces = 1 {piece = 1, score = 2, type = 3}, trainer_spec = 2 {model_type = 3}.
+# sentencepiece_model.proto: ModelProto.pieces = 1 {piece = 1, score = 2, type = 3}, trainer_spec = 2 {model_type = 3},
+# normalizer_spec = 3 (empty: text stays as it is).
 NORMAL, UNKNOWN, CONTROL, UNIGRAM = 1, 2, 3, 1
 
 
@@ -67,4 +68,4 @@ def sentencepiece_model(spelt):
     for i, piece in enumerate(spelt):
         score = varint(2 << 3 | 5) + struct.pack("<f", -float(i))
         out.append(field(1, field(1, piece.encode()) + score + field(3, kinds.get(piece, NORMAL))))
-    return b"".join(out) + field(2, field(3, UNIGRAM))
+    return b"".join(out) + field(2, field(3, UNIGRAM)) + field(3, b"")
