@@ -41,7 +41,7 @@ class Pool {
     dispatch({[](const void* user, size_t thread, size_t begin, size_t end) {
                 (*static_cast<const F*>(user))(thread, begin, end);
               },
-              &f, n, 1 + n * kLeastWork / work, grain});
+              &f, n, static_cast<size_t>(1 + uint64_t{n} * kLeastWork / work), grain});
   }
 
  private:
