@@ -61,9 +61,9 @@ struct Operand {
 inline constexpr size_t kCostOfQuantizing = 24, kCostOfNorm = 20, kCostOfAdding = 10, kCostOfEmbedding = 100;
 
 // x (T, k) as an operand, after f(thread, begin, end) has made its rows [begin, end): both in one pass, shared out over
-// the threads. `work` is the cost of f. Between two products everything goes row by row in such a pass: with each step a
-// pass of its own, half of them too short to share, two threads took 1.14 to 1.19 times as long (base int8, 32 sentences,
-// Zen 3).
+// the threads. `work` is the cost of f. Between two products everything goes row by row in such a pass: with each step
+// a pass of its own, half of them too short to share, two threads took 1.14 to 1.19 times as long (base int8, 32
+// sentences, Zen 3).
 template <class F>
 Operand make_operand(const Context& c, const float* x, size_t rows, size_t k, LayerBuffers& b, uint64_t work,
                      const F& f) {
